@@ -1,0 +1,88 @@
+import type { JsonObject } from "./json.ts";
+
+/**
+ * Operational failures: what may go wrong outside the code. `docs/errors.md` lists the same codes, and a test compares them.
+ * `retryable` says that the same call may succeed later without a change by a person.
+ */
+export const errorCatalogue = {
+  ABORTED: { retryable: false, remedy: "start the run again when you are ready" },
+  APPROVAL_NOT_OPEN: { retryable: false, remedy: "list what is waiting with `countersign runs show <run>`" },
+  BUBBLEWRAP_MISSING: {
+    retryable: false,
+    remedy: "install bubblewrap 0.8.0 or newer (Debian, Ubuntu: `apt-get install bubblewrap`)",
+  },
+  CONFIG_INVALID: { retryable: false, remedy: "correct the value and start again" },
+  DATABASE_UNREACHABLE: {
+    retryable: true,
+    remedy: "check `DATABASE_URL` and that the server answers, or unset it to use the embedded database",
+  },
+  DISK_FULL: { retryable: true, remedy: "free space on the disk of `COUNTERSIGN_HOME` and start again" },
+  EMBEDDED_DATABASE_FAILED: {
+    retryable: true,
+    remedy: "read the server log that the message names, or set `DATABASE_URL` to a server of yours",
+  },
+  GIT_FAILED: { retryable: false, remedy: "check that the repository is intact with `git fsck` and try again" },
+  ISSUE_EMPTY: { retryable: false, remedy: "write into the file what is wrong and what is wanted" },
+  ISSUE_UNREADABLE: { retryable: false, remedy: "name a readable Markdown file of at most 256 KiB" },
+  KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
+  LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },
+  LEDGER_UNAVAILABLE: {
+    retryable: true,
+    remedy: "check that the database answers, then run `countersign doctor`",
+  },
+  LOCK_HELD: { retryable: true, remedy: "wait until the process that the message names has ended" },
+  MODEL_NOT_FOUND: {
+    retryable: false,
+    remedy: "set OPENAI_MODEL to a model that the server lists, and OPENAI_BASE_URL to its base address",
+  },
+  MODEL_REJECTED: { retryable: false, remedy: "check OPENAI_MODEL and what the server says about the request" },
+  MODEL_SILENT: { retryable: true, remedy: "check the load of the model server, then start the run again" },
+  MODEL_UNAUTHORIZED: { retryable: false, remedy: "set OPENAI_API_KEY to a key that the model server accepts" },
+  MODEL_UNAVAILABLE: { retryable: true, remedy: "check that the server at OPENAI_BASE_URL is up and reachable" },
+  NOT_A_REPOSITORY: { retryable: false, remedy: "name the folder of a git repository that has at least one commit" },
+  NOT_FOUND: { retryable: false, remedy: "list what there is with `countersign runs list`" },
+  POLICY_INVALID: { retryable: false, remedy: "correct the policy file at the place that the message names" },
+  RUN_UID_UNUSABLE: {
+    retryable: false,
+    remedy: "set COUNTERSIGN_RUN_UIDS to a user id or range that owns nothing, for example `64200-64299`",
+  },
+  SANDBOX_FAILED: { retryable: false, remedy: "run `countersign doctor --sandbox` and mend what it names" },
+  SETTINGS_INVALID: { retryable: false, remedy: "correct `.github/countersign.yml` and commit it" },
+  STORE_PATH_UNREACHABLE: {
+    retryable: false,
+    remedy: "set COUNTERSIGN_HOME to a folder below which every parent can be entered by that user",
+  },
+  TREE_TOO_LARGE: { retryable: false, remedy: "raise the limit in `operator.json` or work on a smaller repository" },
+  USAGE: { retryable: false, remedy: "see `countersign <command> --help`" },
+  WORKSPACE_POISONED: { retryable: false, remedy: "start a new run; nothing of this workspace was read back" },
+  WORKSPACE_REFUSED: { retryable: false, remedy: "see the causes listed; start a new run without those entries" },
+} as const satisfies Record<string, { retryable: boolean; remedy: string }>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** The one class of operational failures. `details` are safe to log and to put into the ledger. */
+export class CountersignError extends Error {
+  readonly code: ErrorCode;
+  readonly remedy: string;
+  readonly retryable: boolean;
+  readonly details: JsonObject;
+
+  /** `message` is one lower-case sentence with the reader's input in backticks. `remedy` overrides the catalogue's. */
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; details?: JsonObject; remedy?: string } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "CountersignError";
+    this.code = code;
+    this.remedy = options.remedy ?? errorCatalogue[code].remedy;
+    this.retryable = errorCatalogue[code].retryable;
+    this.details = options.details ?? {};
+  }
+}
+
+/** Whether a value is an operational failure, of one code where one is named. */
+export function isCountersignError(value: unknown, code?: ErrorCode): value is CountersignError {
+  return value instanceof CountersignError && (code === undefined || value.code === code);
+}

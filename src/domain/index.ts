@@ -1,0 +1,74 @@
+/**
+ * The words: ids, actions and their states, decisions, change sets, runs, ledger entries, errors.
+ * Door: types and pure functions; every other room may use them.
+ * Never: no input or output, no clock, no randomness of its own, no knowledge of another room.
+ */
+export type {
+  ActionGroup,
+  ActionOutcome,
+  Decision,
+  DecisionEffect,
+  Effect,
+  PathFact,
+  Principal,
+  ProposedAction,
+  ResultStatus,
+  Risk,
+  ToolCallPlace,
+} from "./action.ts";
+export {
+  type ActionState,
+  actionStates,
+  type CancelCause,
+  isLegalTransition,
+  legalTransitions,
+  statesAtRest,
+} from "./action-state.ts";
+export { assertNever } from "./assert-never.ts";
+export { type Budget, type BudgetLeft, defaultBudget } from "./budget.ts";
+export {
+  type Attribution,
+  attribute,
+  type ChangeSet,
+  emptyChangeSet,
+  type FileChange,
+  type FileMode,
+  splitByAuthority,
+  type TreeEntry,
+} from "./change-set.ts";
+export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
+export type { ExecResult } from "./exec-result.ts";
+export {
+  type ActionId,
+  type ApprovalId,
+  type Clock,
+  type DecisionId,
+  type DeliveryId,
+  type EntryId,
+  type IdSource,
+  newActionId,
+  newApprovalId,
+  newDecisionId,
+  newEntryId,
+  newRunId,
+  parseActionId,
+  parseRunId,
+  type RandomBytes,
+  type RunId,
+  shortRunId,
+  type TraceId,
+} from "./ids.ts";
+export type { JsonObject, JsonValue } from "./json.ts";
+export type { Actor, Checkpoint, EntryType, LedgerEntry, NewEntry, SealedField } from "./ledger-entry.ts";
+export { type Refusal, type RefusalCode, refusalCodes } from "./refusal.ts";
+export {
+  type Conclusion,
+  conclusionOf,
+  type Permission,
+  type RepositoryRef,
+  type Requester,
+  type Run,
+  type RunStatus,
+  type StopReason,
+} from "./run.ts";
+export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";
