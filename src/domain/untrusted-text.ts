@@ -17,7 +17,8 @@ export type UntrustedText = {
 };
 
 /** SEC-13: format, private-use and surrogate code points, fillers, and all controls but tab and line feed. */
-const dropped = /[\p{Cf}\p{Co}\p{Cs}\p{Variation_Selector}]|[\u{180e}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{e0000}-\u{e0fff}]/gu;
+const dropped =
+  /[\p{Cf}\p{Co}\p{Cs}\p{Variation_Selector}]|[\u{180e}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{e0000}-\u{e0fff}]/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what is looked for
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
