@@ -52,6 +52,7 @@ export const errorCatalogue = {
     retryable: false,
     remedy: "set COUNTERSIGN_HOME to a folder below which every parent can be entered by that user",
   },
+  TIME_LIMIT: { retryable: false, remedy: "raise `limits.minutes` in the settings, or split the issue" },
   TREE_TOO_LARGE: { retryable: false, remedy: "raise the limit in `operator.json` or work on a smaller repository" },
   USAGE: { retryable: false, remedy: "see `countersign <command> --help`" },
   WORKSPACE_POISONED: { retryable: false, remedy: "start a new run; nothing of this workspace was read back" },

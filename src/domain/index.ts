@@ -71,4 +71,5 @@ export {
   type RunStatus,
   type StopReason,
 } from "./run.ts";
+export { Secret } from "./secret.ts";
 export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";
