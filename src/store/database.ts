@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, GeneratedAlways } from "kysely";
+import type { ColumnType, Generated, GeneratedAlways, Transaction as KyselyTransaction } from "kysely";
 import type {
   ActionId,
   ActionState,
@@ -173,3 +173,6 @@ export type Database = {
   approvals: ApprovalsTable;
   approval_uses: ApprovalUsesTable;
 };
+
+/** One transaction; passed on to rooms that write beside others. */
+export type Transaction = KyselyTransaction<Database>;

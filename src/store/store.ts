@@ -1,8 +1,6 @@
-import type { Kysely, Transaction as KyselyTransaction } from "kysely";
-import type { Database } from "./database.ts";
-
-/** One transaction; passed on to rooms that write beside others. */
-export type Transaction = KyselyTransaction<Database>;
+import type { Kysely } from "kysely";
+import type { Database, Transaction } from "./database.ts";
+import type { Queue } from "./queue.ts";
 
 /** An open database with the schema up to date. Disposing ends the connections, and the embedded server with its last user. */
 export type Store = AsyncDisposable & {
@@ -16,4 +14,6 @@ export type Store = AsyncDisposable & {
    * `work` throws, after rolling back.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Started when first asked for, then the same one. Throws `LEDGER_UNAVAILABLE`. */
+  queue(): Promise<Queue>;
 };
