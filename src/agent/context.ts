@@ -2,10 +2,9 @@ import { type JsonValue, untrusted } from "../domain/index.ts";
 import { pathOf } from "./arguments-of.ts";
 import { type Conversation, type HistoryItem, messagesOf, sizeOf } from "./conversation.ts";
 import type { AssistantMessage, ToolCall, ToolMessage } from "./model.ts";
+import { tokensOf } from "./tokens.ts";
 import type { CallResult, Turn } from "./turn.ts";
 
-/** ACI-84. */
-export const charsPerToken = 3.5;
 /** What the estimate may be off by (ACI-83). */
 const safetyShare = 0.05;
 /** An epoch happens when the estimate passes this share of the budget (ACI-87). */
@@ -19,8 +18,7 @@ export type ContextDeps = { readonly contextTokens: number; readonly maxOutputTo
 
 /** Input tokens of the next request by the plain rule of 3.5 characters a token: what the correction is learned from. */
 export function estimateUncorrected(conversation: Conversation): number {
-  const chars = conversation.history.reduce((sum, item) => sum + item.sizeChars, conversation.openingChars);
-  return Math.ceil(chars / charsPerToken);
+  return tokensOf(conversation.history.reduce((sum, item) => sum + item.sizeChars, conversation.openingChars));
 }
 
 /** Input tokens of the next request, corrected by what the server counted so far. */
