@@ -1,10 +1,9 @@
 import OpenAI, { APIConnectionError, APIError } from "openai";
-import { Stream } from "openai/core/streaming";
 import type { Clock, RandomBytes } from "../domain/index.ts";
-import { type Accumulator, accumulateStream } from "./accumulate-stream.ts";
-import { Chunk } from "./chunk.ts";
+import { accumulateStream } from "./accumulate-stream.ts";
 import type { ModelClient, ModelEvent, ModelRequest, ModelResponse } from "./model.ts";
 import { type Failure, mayRetry, mostRetries, parseRetryAfter, pauseMs, toError } from "./model-failure.ts";
+import { readAnswer } from "./read-answer.ts";
 import { watchSilence } from "./silence-watch.ts";
 import { toWireMessage, toWireTool } from "./to-wire.ts";
 import { tokensOf } from "./tokens.ts";
@@ -124,7 +123,8 @@ async function askOnce(
   const either = AbortSignal.any([signal, silence.signal]);
   const failed = (failure: Failure): Attempt => {
     const outputTokens = accumulator.writtenTokens();
-    return { kind: "failed", failure, inputTokens: outputTokens > 0 ? inputTokens : 0, outputTokens };
+    const cost = { inputTokens: outputTokens > 0 ? inputTokens : 0, outputTokens };
+    return { kind: "failed", failure: withoutKey(failure, options.apiKey), ...cost };
   };
   try {
     const response = await client.chat.completions.create(body, { signal: either }).asResponse();
@@ -135,7 +135,7 @@ async function askOnce(
   } catch (error) {
     signal.throwIfAborted();
     if (silence.signal.aborted) return failed({ kind: "silent", silenceMs: options.silenceMs });
-    const failure = failureOf(error, options.apiKey, deps.clock());
+    const failure = failureOf(error, deps.clock());
     if (failure === null) throw error;
     return failed(failure);
   }
@@ -152,74 +152,20 @@ function toBody({ options, dialect }: Session, { messages, tools, maxOutputToken
   };
 }
 
-/** Reads an answer, streamed or in one piece, into the accumulator. Null where it is whole. */
-export async function readAnswer(
-  response: Response,
-  accumulator: Accumulator,
-  touch: () => void,
-): Promise<Failure | null> {
-  const heard = listen(response, touch);
-  if (response.headers.get("content-type")?.includes("text/event-stream") === true) {
-    return readEvents(heard, accumulator);
-  }
-  const text = await heard.response.text();
-  if (/^\s*(?:data|event|id|retry)?:/.test(text)) {
-    return readEvents(listen(new Response(text), touch), accumulator);
-  }
-  const chunk = Chunk.safeParse(parseOrNull(text));
-  if (!chunk.success || (chunk.data.choices ?? []).length === 0) {
-    return { kind: "no_answer", words: oneLine(text, null) || "an empty body" };
-  }
-  accumulator.push(chunk.data);
-  return null;
-}
-
-type Heard = { readonly response: Response; readonly sawEnd: () => boolean };
-
-/** Longer than the line that ends a stream. */
-const tailLength = 32;
-
-/** Tells `touch` of every byte, and notes the line that ends a stream: the package does not tell of it. */
-function listen(response: Response, touch: () => void): Heard {
-  let tail = "";
-  const ear = new TransformStream<Uint8Array, Uint8Array>({
-    transform: (bytes, controller) => {
-      touch();
-      tail = (tail + Buffer.from(bytes).toString("latin1")).slice(-tailLength - bytes.length);
-      controller.enqueue(bytes);
-    },
-  });
-  const { headers, status } = response;
-  const body = response.body?.pipeThrough(ear) ?? null;
-  return { response: new Response(body, { headers, status }), sawEnd: () => /data: ?\[DONE\]/.test(tail) };
-}
-
-async function readEvents({ response, sawEnd }: Heard, accumulator: Accumulator): Promise<Failure | null> {
-  for await (const event of Stream.fromSSEResponse<unknown>(response, new AbortController())) {
-    const chunk = Chunk.safeParse(event);
-    if (chunk.success) accumulator.push(chunk.data);
-  }
-  if (accumulator.isComplete() || sawEnd()) return null;
-  return { kind: "connection", words: "the stream ended before the answer did" };
-}
-
 /** What an error says of the server; null where it is a bug of ours. */
-function failureOf(error: unknown, apiKey: string | null, nowMs: number): Failure | null {
+function failureOf(error: unknown, nowMs: number): Failure | null {
   if (error instanceof APIConnectionError) return { kind: "connection", words: causeOf(error) };
-  if (error instanceof APIError) return apiFailure(error, apiKey, nowMs);
-  if (error instanceof SyntaxError) return { kind: "no_answer", words: "an event that is no JSON" };
+  if (error instanceof APIError) return apiFailure(error, nowMs);
   const isTransport = error instanceof TypeError && error.cause instanceof Error; // how fetch tells of a broken body
   return isTransport ? { kind: "connection", words: causeOf(error) } : null;
 }
 
-function apiFailure(error: APIError, apiKey: string | null, nowMs: number): Failure {
+function apiFailure(error: APIError, nowMs: number): Failure {
   const said = (error.error as { message?: unknown } | undefined)?.message;
-  const words = oneLine(typeof said === "string" ? said : error.message.replace(/^\d+ /, ""), apiKey);
-  // An error inside a stream has no status of its own; some servers put one into the code.
-  const status = error.status ?? Number(error.code);
-  if (!Number.isInteger(status) || status < 300) return { kind: "connection", words };
+  const words = typeof said === "string" ? said : error.message.replace(/^\d+ /, "");
+  if (error.status === undefined) return { kind: "connection", words };
   const retryAfterMs = parseRetryAfter(error.headers?.get("retry-after") ?? null, nowMs);
-  return { kind: "status", status, words, retryAfterMs, parameter: error.param ?? null };
+  return { kind: "status", status: error.status, words, retryAfterMs, parameter: error.param ?? null };
 }
 
 /** The innermost error code, such as ECONNREFUSED: the messages above it may hold the whole address. */
@@ -233,19 +179,10 @@ function causeOf(error: Error): string {
 
 const longestWords = 300;
 
-/** A server's words on one line, without the key, should it echo it. */
-function oneLine(text: string, apiKey: string | null): string {
-  const safe = apiKey === null || apiKey === "" ? text : text.replaceAll(apiKey, "[redacted]");
-  return safe
-    .replace(/[\s\p{Cc}\p{Cf}]+/gu, " ")
-    .trim()
-    .slice(0, longestWords);
-}
-
-function parseOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+// INVARIANT: no message holds the key, even where the server echoes it (test/agent/openai-model.test.ts)
+function withoutKey(failure: Failure, apiKey: string | null): Failure {
+  if (failure.kind === "silent") return failure;
+  const safe = apiKey === null || apiKey === "" ? failure.words : failure.words.replaceAll(apiKey, "[redacted]");
+  const line = safe.replace(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
+  return { ...failure, words: line.slice(0, longestWords) };
 }
