@@ -12,8 +12,8 @@ export type Config = {
   /** User ids of sandboxes where the service is root; both ends included. */
   readonly runUids: { readonly first: number; readonly last: number } | null;
   readonly logLevel: LogLevel;
-  /** Null where no model is configured; `requireModel` then says what to set. */
-  readonly model: ModelConfig | null;
+  /** An error where no model is configured: most commands need none. */
+  readonly model: ModelConfig | CountersignError;
 };
 
 export type ModelConfig = { readonly baseUrl: string; readonly apiKey: Secret | null; readonly name: string };
@@ -100,7 +100,7 @@ function readLogLevel(text: string | null): LogLevel {
 /** OpenAI's own API, as the `openai` package takes it when a key is set and no address. */
 const defaultBaseUrl = "https://api.openai.com/v1";
 
-function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): ModelConfig | null {
+function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): Config["model"] {
   const url = URL.parse(baseUrl ?? defaultBaseUrl);
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw unusable("OPENAI_BASE_URL", `\`${baseUrl}\``, "an http or https address", "http://127.0.0.1:8080/v1");
@@ -116,19 +116,16 @@ function readModel(baseUrl: string | null, apiKey: string | null, name: string |
   if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw unusable("OPENAI_API_KEY", "a value with spaces or control characters", "the key alone", "sk-...");
   }
-  if (name === null || (baseUrl === null && apiKey === null)) return null;
+  if (name === null) return unusable("OPENAI_MODEL", "nothing", "the name of a model that the server has", "gpt-5");
+  if (baseUrl === null && apiKey === null) {
+    const expected = "the base address of a model server";
+    return unusable("OPENAI_BASE_URL", "nothing, and no OPENAI_API_KEY", expected, "http://127.0.0.1:8080/v1");
+  }
   return { baseUrl: url.href.replace(/\/$/, ""), apiKey: apiKey === null ? null : new Secret(apiKey), name };
 }
 
-/** The model's settings, or one line on which variable is missing. Throws `CONFIG_INVALID`. */
-export function requireModel(config: Config, environment: Environment = process.env): ModelConfig {
-  if (config.model !== null) return config.model;
-  if (!environment["OPENAI_MODEL"])
-    throw unusable("OPENAI_MODEL", "nothing", "the name of a model that the server has", "gpt-5");
-  throw unusable(
-    "OPENAI_BASE_URL",
-    "nothing, and no OPENAI_API_KEY",
-    "the base address of a model server",
-    "http://127.0.0.1:8080/v1",
-  );
+/** The model's settings. Throws `CONFIG_INVALID` with the variable that is missing. */
+export function requireModel({ model }: Config): ModelConfig {
+  if (model instanceof CountersignError) throw model;
+  return model;
 }

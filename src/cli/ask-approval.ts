@@ -9,7 +9,7 @@ export function createAskApproval(terminal: Terminal, actor: Actor): AskApproval
   const { ask } = terminal;
   if (ask === null) return null;
   return async ({ parsed, facts, decision, expiresAt, approvalId }, signal) => {
-    const text = JSON.stringify(parsed.bound.arguments, null, 2);
+    const text = JSON.stringify(parsed.arguments, null, 2);
     const cut =
       text.length > longestArgumentsShown ? `\n(cut; ${text.length - longestArgumentsShown} characters more)` : "";
     const advice = Object.entries(decision.advice).map(([id, words]) => `  ${id}: ${words}`);

@@ -1,4 +1,5 @@
-import { readFile, stat } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { CountersignError, type UntrustedText, untrusted } from "../domain/index.ts";
@@ -61,15 +62,12 @@ async function readIssue(
 }
 
 async function readIssueFile(path: string, typed: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    if (size > largestIssueBytes) {
-      throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` has ${size} bytes`);
-    }
-    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
-  } catch (cause) {
-    if (cause instanceof CountersignError) throw cause;
-    const reason = cause instanceof TypeError ? "is not UTF-8 text" : "can't be read";
-    throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` ${reason}`, { cause });
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` can't be read`, { cause });
+  });
+  if (bytes.byteLength > largestIssueBytes) {
+    throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` has ${bytes.byteLength} bytes`);
   }
+  if (!isUtf8(bytes)) throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` is not UTF-8 text`);
+  return bytes.toString("utf8");
 }

@@ -1,5 +1,4 @@
-import type { ActionOutcome, ActionState, Decision, Refusal } from "../domain/index.ts";
-import type { GatewayDeps } from "./gateway-deps.ts";
+import type { ActionOutcome, ActionState, Clock, Decision, Refusal } from "../domain/index.ts";
 import type { ParsedAction } from "./parse.ts";
 import { presentRefusal } from "./refusal-text.ts";
 import type { RunContext } from "./run-context.ts";
@@ -7,7 +6,7 @@ import { digestOf, type Trail } from "./trail.ts";
 
 /** The outcome of an action that did nothing. */
 export function refusalOutcome(
-  deps: Pick<GatewayDeps, "clock">,
+  deps: { readonly clock: Clock },
   run: RunContext,
   trail: Trail,
   facts: {

@@ -1,7 +1,7 @@
 import { attribute, type ChangeSet, type FileChange, type RunId, type TraceId } from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
 import { openSealed } from "../ledger/index.ts";
-import { isOwnerAlive, processOwner } from "../store/index.ts";
+import { ownerState, processOwner } from "../store/index.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -61,7 +61,7 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
     .execute();
   return rows.filter(({ leaseOwner, leaseExpiresAt }) => {
     const isExpired = leaseExpiresAt === null || Date.parse(leaseExpiresAt) <= deps.clock();
-    return isExpired || leaseOwner === null || isOwnerAlive(leaseOwner) === "dead";
+    return isExpired || leaseOwner === null || ownerState(leaseOwner) === "dead";
   });
 }
 

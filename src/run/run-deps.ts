@@ -27,7 +27,7 @@ export type WorkspaceHands = {
     options: { readonly runId: RunId; readonly name: string; readonly buildOutput: readonly string[] },
     signal: AbortSignal,
   ) => Promise<Workspace>;
-  readonly renderPatch: (base: BaseTree, changeSet: ChangeSet) => Promise<Uint8Array>;
+  readonly renderPatch: (base: BaseTree, changeSet: ChangeSet) => Promise<string>;
 };
 
 /** What is shown of a question on the way to a person. */
@@ -48,7 +48,7 @@ export type RunDeps = IdSource & {
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
   /** Keeps a patch that the store can't take; answers with where it is. */
-  readonly keepPatchOutside: (runId: RunId, patch: Uint8Array) => Promise<string>;
+  readonly keepPatchOutside: (runId: RunId, patch: string) => Promise<string>;
   readonly onEvent: (event: RunEvent) => void;
 };
 

@@ -8,6 +8,7 @@ export { advisoryLocks } from "./advisory-locks.ts";
 export type { Database, Transaction } from "./database.ts";
 export { defaultDatabaseUser } from "./embedded-server.ts";
 export { openStore, type StoreDeps, type StoreOptions } from "./open-store.ts";
+export { ownerState, processOwner } from "./process-owner.ts";
 export { isAlive, type Registered, registerProcess } from "./process-register.ts";
 export { rebuildProjection } from "./projection.ts";
 export type { JobHandler, Queue } from "./queue.ts";
