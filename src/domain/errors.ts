@@ -26,6 +26,10 @@ export const errorCatalogue = {
   ISSUE_UNREADABLE: { retryable: false, remedy: "name a readable Markdown file of at most 256 KiB" },
   KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
   LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },
+  LEDGER_ENTRY_TOO_LARGE: {
+    retryable: false,
+    remedy: "report the run id and the size: what an entry holds is bounded by design",
+  },
   LEDGER_UNAVAILABLE: {
     retryable: true,
     remedy: "check that the database answers, then run `countersign doctor`",

@@ -4,3 +4,6 @@
  * Never: no entry is changed or taken away, no argument or result reaches SQL unsealed, nothing here decides.
  */
 export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
+export { type Ledger, type LedgerDeps, type NewBatch, openLedger } from "./ledger.ts";
+export type { RunLease } from "./prepare-batch.ts";
+export { sealCommitted } from "./seal-committed.ts";
