@@ -34,3 +34,4 @@ export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export type { Finding, FindingCode, Trust } from "./verification-walk.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
+export { verifyStored } from "./verify-stored.ts";

@@ -72,10 +72,15 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
     },
     actions: session.outcomes,
     leftOut,
-    ledger: await verifyStored(deps),
+    ledger: await verifiedHead(deps),
     tokens: { input: session.used.inputTokens, output: session.used.outputTokens },
     durationMs: deps.clock() - session.startedAtMs,
   };
+}
+
+async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {
+  const { ok, size, rootHash } = await verifyStored(deps);
+  return { origin: deps.ledger.origin, size, rootHash, verified: ok };
 }
 
 /** Nothing is lost: where the store can't take the patch it goes into a file, and the error says which. */
