@@ -99,5 +99,6 @@ function* namesAt(place: Place): Plan<readonly string[] | Stuck> {
   return [...new Set(nearest.flatMap((line) => callsIn(line.text)))].slice(0, maxSuspects);
 }
 
+/** Names before a parenthesis, and those in a shell's command substitution. */
 const callsIn = (text: string): readonly string[] =>
-  [...text.matchAll(/([A-Za-z_$][\w$]*)\s*\(|\$\(([A-Za-z_]\w*)/g)].map((match) => match[1] ?? match[2] ?? "");
+  [...text.matchAll(/\$\((\w+)|(?<![\w$])([A-Za-z_][\w$]*)\s*\(/g)].map((match) => match[1] ?? match[2] ?? "");

@@ -8,15 +8,15 @@ type Repaired = { readonly kind: "repaired"; readonly description: string };
 
 /** Each try runs the tests; more tries than this are no repair any more but luck. */
 const maxTries = 48;
-/** How far an anchor may grow at either side until it occurs once. */
-const maxWidening = 6;
+/** How far an anchor may grow at either side until it occurs once: by 1, 3, 7 lines, so that few refusals come in a row. */
+const maxWidening = 7;
 
 /** One changed line; the state of the file is the base with at most one of them. */
 type Change = { readonly number: number; readonly text: string };
 
-/** Tries one-line changes, the likeliest first, until the tests pass. `hints` is the issue and what the tests printed. */
-export function* repair(source: Source, hints: string): Plan<Repaired | Stuck> {
-  const candidates = candidatesFor(source.lines, hints).slice(0, maxTries);
+/** Tries one-line changes, the likeliest first, until the tests pass. */
+export function* repair(source: Source, issue: string, failures: string): Plan<Repaired | Stuck> {
+  const candidates = candidatesFor(source.lines, issue, failures).slice(0, maxTries);
   const [first] = candidates;
   if (first === undefined) return stuck("the function has nothing that I could change");
   const careless = yield* cutShort(source, first);
@@ -35,7 +35,7 @@ type Tried = { readonly kind: "passes" } | { readonly kind: "fails" } | { readon
 
 /** Takes the change before back and makes the next one in one edit, widening the anchor while it occurs more than once. */
 function* tryChange(source: Source, before: Change | null, next: Candidate): Plan<Tried | Stuck> {
-  for (let widening = narrowest(source, before, next); widening <= maxWidening; widening += 1) {
+  for (let widening = narrowest(source, before, next); widening <= maxWidening; widening = widening * 2 + 1) {
     const area = areaOf(source, before, next, widening);
     const [edited, tests] = yield {
       say: `I try: ${next.description}.`,
@@ -49,7 +49,8 @@ function* tryChange(source: Source, before: Change | null, next: Candidate): Pla
 function judge(next: Change, edited: Answer | undefined, tests: Answer | undefined): Tried | Stuck {
   if (isRefusedFor(edited, "syntax_error")) return { kind: "no_syntax" };
   if (edited?.status !== "ok") return stuck(`an exact anchor was refused: ${brief(edited)}`);
-  if (!edited.body.includes(next.text.trim())) return stuck(`the edit's answer doesn't show it: ${brief(edited)}`);
+  if (!edited.body.split("\n").includes(`${next.number}\t${next.text}`))
+    return stuck(`the edit's answer doesn't show it: ${brief(edited)}`);
   if (tests?.status === "ok") return { kind: "passes" };
   return tests?.status === "failed" ? { kind: "fails" } : stuck(`the tests were not run: ${brief(tests)}`);
 }

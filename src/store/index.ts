@@ -9,7 +9,7 @@ export type { Database, Transaction } from "./database.ts";
 export { defaultDatabaseUser } from "./embedded-server.ts";
 export { openStore, type StoreDeps, type StoreOptions } from "./open-store.ts";
 export { ownerState, processOwner } from "./process-owner.ts";
-export { isAlive, type Registered, registerProcess } from "./process-register.ts";
+export { isAlive, type Registered, registerProcess, startTimeOf } from "./process-register.ts";
 export { rebuildProjection } from "./projection.ts";
 export type { JobHandler, Queue } from "./queue.ts";
 export { type DatabaseRefusal, databaseRefusalOf } from "./refusals.ts";

@@ -14,7 +14,7 @@ begin
     select * into strict entry from json_to_record(convert_from(new.body, 'UTF8')::json) as e(
       "version" integer, "id" uuid, "origin" text, "index" bigint, "type" text, "runId" uuid, "runSeq" bigint,
       "actionId" uuid, "state" text, "attempt" integer, "try" integer, "decisionId" uuid, "deliveryId" text,
-      "parentId" uuid, "traceId" text, "time" timestamptz);
+      "parentId" uuid, "traceId" text, "time" text);
   exception when data_exception then
     raise exception 'the body is no entry: %', sqlerrm using errcode = '${bad_body}', constraint = 'bad_body';
   end;
@@ -24,7 +24,9 @@ begin
     raise exception 'index % is not the next one', new.index using errcode = '${not_next}', constraint = 'not_next';
   end if;
   if entry."version" is distinct from 1 or entry."index" is distinct from new.index
-      or entry."origin" is distinct from log_origin then
+      or entry."origin" is distinct from log_origin
+      -- The cast alone would also take 'yesterday', and times that mean something else in another zone.
+      or coalesce(entry."time", '') !~ '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' then
     raise exception 'the body of entry % belongs elsewhere', new.index
       using errcode = '${bad_body}', constraint = 'bad_body';
   end if;
@@ -62,7 +64,7 @@ begin
   new.delivery_id := entry."deliveryId";
   new.parent_id := entry."parentId";
   new.trace_id := entry."traceId";
-  new.time := entry."time";
+  new.time := entry."time"::timestamptz;
   return new;
 end $$`;
 
