@@ -9,8 +9,8 @@ export type Config = {
   readonly databaseUrl: Secret | null;
   /** Absolute; the shipped set `standard` unless set. */
   readonly policiesFolder: string;
-  /** User ids of sandboxes where the service is root; both ends included. */
-  readonly runUids: { readonly first: number; readonly last: number } | null;
+  /** User id or range of user ids of sandboxes where the service is root, such as `64200-64299`. */
+  readonly runUids: string | null;
   readonly logLevel: LogLevel;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
@@ -88,7 +88,7 @@ function readRunUids(text: string | null): Config["runUids"] {
   if (form === null || first < 1 || last < first || last > largestUid) {
     throw unusable("COUNTERSIGN_RUN_UIDS", `\`${text}\``, "a user id above 0 or a range of them", "64200-64299");
   }
-  return { first, last };
+  return text;
 }
 
 function readLogLevel(text: string | null): LogLevel {

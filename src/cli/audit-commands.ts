@@ -98,7 +98,9 @@ async function verify(deps: CliDeps, files: readonly string[], isJson: boolean):
   }
   const lines = [
     `${ok ? "verified" : "BROKEN"}: ${size} entries, root ${rootHash}`,
-    reach === null ? "no earlier checkpoint was given, so a cut end can't be excluded" : `extends the checkpoint of size ${reach}`,
+    reach === null
+      ? "no earlier checkpoint was given, so a cut end can't be excluded"
+      : `extends the checkpoint of size ${reach}`,
     ...findings.map(({ code, index, message }) => `  ${code} at ${index ?? "-"}: ${message}`),
     "",
   ];

@@ -48,7 +48,9 @@ async function show(deps: CliDeps, text: string, isJson: boolean): Promise<void>
     `repository  ${run.repository}`,
     `started     ${run.started_at}`,
     `conclusion  ${run.conclusion ?? run.status}${told === null ? "" : `: ${told.cause}`}`,
-    ...(told === null || told.title === "" ? [] : [`title       ${told.title} (the model's)`, `summary     ${told.summary}`]),
+    ...(told === null || told.title === ""
+      ? []
+      : [`title       ${told.title} (the model's)`, `summary     ${told.summary}`]),
     "",
     auditedText(audited.actions),
   ];

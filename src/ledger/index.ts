@@ -24,6 +24,7 @@ export {
   readActionEntries,
   readActionTexts,
   readNonce,
+  readRunChangeSets,
   readRunEntries,
   readRunTexts,
   showAction,

@@ -21,7 +21,7 @@ import { createFingerprints, createSavedPages, type RunContext } from "../gatewa
 import type { Workspace } from "../workspace/index.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { runEntry, sealedText } from "./run-record.ts";
+import { runBatch } from "./run-record.ts";
 import { reservedOutputTokens, type Session } from "./session.ts";
 
 /** How the proposing ended. `detail` says why in a sentence where an error ended it, else it is empty. */
@@ -134,8 +134,8 @@ async function saveResponse(deps: RunDeps, session: Session, { turn, response }:
     callCount: response.toolCalls.length,
     usage: { ...response.usage },
   };
-  const sealed = [sealedText(`response:${turn}`, JSON.stringify(response))];
-  await deps.ledger.append(session.lease, { entries: [runEntry(session.run, "turn", evidence)], sealed });
+  const step = { type: "turn", evidence, texts: { response: JSON.stringify(response) } } as const;
+  await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
 }
 
 /** The turn as taken, durable before the next model call. */
@@ -146,6 +146,6 @@ async function saveTurn(deps: RunDeps, session: Session, turn: Turn): Promise<vo
     outputTokens: session.used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
   };
   const evidence = { turn: turn.number, answered: false, end: turn.kind, resultCount: turn.results.length };
-  const sealed = [sealedText(`turn:${turn.number}`, JSON.stringify(turn))];
-  await deps.ledger.append(session.lease, { entries: [runEntry(session.run, "turn", evidence)], sealed });
+  const step = { type: "turn", evidence, texts: { turn: JSON.stringify(turn) } } as const;
+  await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
 }
