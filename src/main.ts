@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { createOpenAiModel } from "./agent/index.ts";
-import { openRecords, openRuns } from "./app.ts";
+import { setTimeout } from "node:timers/promises";
+import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/index.ts";
+import { examine, openRecords, openRuns } from "./app/index.ts";
 import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/index.ts";
 import { type Config, loadConfig, requireModel } from "./config.ts";
 import { CountersignError, type Requester } from "./domain/index.ts";
-import { examine } from "./examine.ts";
 import { toolSchemas } from "./gateway/index.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -29,6 +29,12 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
+/** Waits; rejects with the signal's reason at once when it is aborted. */
+async function delay(waitMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await setTimeout(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+}
+
 function createTerminal(): Terminal {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
   return {
@@ -36,7 +42,7 @@ function createTerminal(): Terminal {
     err: (text) => void process.stderr.write(text),
     isLive: process.stderr.isTTY === true,
     columns: process.stderr.columns ?? 80,
-    readAll: async () => Buffer.concat(await Array.fromAsync(process.stdin as AsyncIterable<Buffer>)),
+    readAll: async () => Buffer.concat(await process.stdin.toArray()),
     ask: canAsk ? askOnTerminal : null,
   };
 }
@@ -63,9 +69,10 @@ function loginName(uid: number): string {
 function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal): CliDeps {
   const deps = { clock, randomBytes, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
   const settings = { ...config, databaseUrl: config.databaseUrl?.reveal() ?? null };
-  const createModel = () => {
+  const createModel = (): { readonly model: ModelClient; readonly modelName: string } => {
     const { baseUrl, apiKey, name } = requireModel(config);
-    return { model: createOpenAiModel({ baseUrl, apiKey: apiKey?.reveal() ?? null, model: name }), modelName: name };
+    const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
+    return { model: createOpenAiModel({ clock, randomBytes, delay }, options), modelName: name };
   };
   return {
     terminal,
@@ -76,7 +83,7 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
     openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel() }, hooks, signal),
-    examine: (parts, examineSignal) => examine({ ...deps, root, config }, parts, examineSignal),
+    examine: (parts, examineSignal) => examine(deps, { ...settings, createModel }, parts, examineSignal),
     toolSchemas,
     schemasFolder: join(root, "tools_schemas"),
   };

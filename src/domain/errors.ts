@@ -26,6 +26,7 @@ export const errorCatalogue = {
   ISSUE_EMPTY: { retryable: false, remedy: "write into the file what is wrong and what is wanted" },
   ISSUE_UNREADABLE: { retryable: false, remedy: "name a readable Markdown file of at most 256 KiB" },
   KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
+  LEDGER_BROKEN: { retryable: false, remedy: "stop, keep the database as it is, and run `countersign audit verify`" },
   LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },
   LEDGER_ENTRY_TOO_LARGE: {
     retryable: false,

@@ -17,7 +17,7 @@ import {
   type UntrustedText,
   untrusted,
 } from "../domain/index.ts";
-import { createFingerprints, createSavedPages, type RunContext } from "../gateway/index.ts";
+import { createFingerprints, createSavedPages, modelTools, type RunContext } from "../gateway/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -45,8 +45,11 @@ export async function work(
   const { issue } = session.request;
   const opening = openingMessages(deps, { ...issue, verifyCommand: verifyCommandText(session) });
   try {
-    const loop = loopDeps(deps, session, workspace);
-    const end = await runLoop(loop, openConversation(deps.catalogue.modelTools, opening), signal);
+    await using pages = await createSavedPages(deps.pagesFolder(session.run.runId));
+    const fingerprints = createFingerprints();
+    const loop = loopDeps(deps, session, { ...session.context, workspace, fingerprints, pages });
+    const tools = modelTools(deps.catalogue).map(({ function: tool }) => tool);
+    const end = await runLoop(loop, openConversation(tools, opening), signal);
     const stopReason = stopReasonOf(end);
     if (stopReason === null) throw new Error("the loop waits for an approval although it is asked for at once");
     const isSaid = end.kind === "finished" || end.kind === "nothing_to_do";
@@ -77,9 +80,7 @@ function verifyCommandText({ settings }: Session): UntrustedText | null {
   return settings.verify === null ? null : untrusted(settings.verify.run, origin);
 }
 
-function loopDeps(deps: RunDeps, session: Session, workspace: Workspace): LoopDeps {
-  const fingerprints = createFingerprints();
-  const context: RunContext = { ...session.context, workspace, fingerprints, pages: createSavedPages() };
+function loopDeps(deps: RunDeps, session: Session, context: RunContext): LoopDeps {
   return {
     model: deps.model,
     onEvent: (event) => deps.onEvent({ kind: "model", event }),
@@ -90,13 +91,13 @@ function loopDeps(deps: RunDeps, session: Session, workspace: Workspace): LoopDe
     perform: (call, signal) => performCall(deps, session, context, { call, signal }),
     saveResponse: (stored) => saveResponse(deps, session, stored),
     saveTurn: (turn) => saveTurn(deps, session, turn),
-    treeFingerprint: () => workspace.fingerprint(),
+    treeFingerprint: () => context.workspace.fingerprint(),
     hasChanges: () => Promise.resolve(session.recorded.some(({ changeSet }) => changeSet.changes.length > 0)),
   };
 }
 
 function toolPlaces(deps: RunDeps): ReadonlyMap<string, ToolPlace> {
-  const reads = deps.catalogue.actions.filter(({ group, name }) => group === "read" && name !== "finish");
+  const reads = [...deps.catalogue.values()].filter(({ group, name }) => group === "read" && name !== "finish");
   return new Map(reads.map(({ name, place }) => [name, place === "host" ? "host_read" : "sandbox_read"]));
 }
 

@@ -8,7 +8,7 @@
 export { readBaseFile } from "./base-tree.ts";
 export { createWorkspace, type WorkspaceOptions } from "./create-workspace.ts";
 export { defaultSearchPath, type Owner, type RegisterProcess, type WorkspaceDeps } from "./host.ts";
-export { type BaseSource, type OpenedBase, openBase } from "./mirror.ts";
+export { type BaseSource, type OpenedBase, openBase, reopenBase } from "./mirror.ts";
 export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";

@@ -59,24 +59,34 @@ export async function openBase(
   const mirrors = await serviceFolder(deps, "mirrors", 0o700);
   const mirrorFolder = join(mirrors, found.repository.id.replace(":", "-"));
   await fetchCommit(deps, found, mirrorFolder, signal);
-  const place = { gitFolder: mirrorFolder, commitSha: found.commitSha };
-  const treeSha = await runGit(
-    deps,
-    {
-      arguments: ["rev-parse", "--verify", "--end-of-options", `${found.commitSha}^{tree}`],
-      gitFolder: mirrorFolder,
-      purpose: "find the tree of the commit",
-    },
-    signal,
-  );
-  const base: BaseTree = {
-    repositoryId: found.repository.id,
-    commitSha: found.commitSha,
-    treeSha: treeSha.toString("latin1").trim(),
-    entries: await listTree(deps, place, limits, signal),
-    mirrorFolder,
-  };
+  const place = { repositoryId: found.repository.id, commitSha: found.commitSha, mirrorFolder };
+  const base = await readBase(deps, place, limits, signal);
   return { base, repository: found.repository, uncommitted: found.uncommitted };
+}
+
+/** The tree of a commit that was opened before, from the mirror alone; null where the mirror no longer holds it. */
+export async function reopenBase(
+  deps: WorkspaceDeps,
+  place: { readonly repositoryId: string; readonly commitSha: string },
+  limits: TreeLimits,
+  signal: AbortSignal,
+): Promise<BaseTree | null> {
+  const mirrorFolder = join(await serviceFolder(deps, "mirrors", 0o700), place.repositoryId.replace(":", "-"));
+  if (!(await holdsCommit(deps, mirrorFolder, place.commitSha, signal))) return null;
+  return readBase(deps, { ...place, mirrorFolder }, limits, signal);
+}
+
+async function readBase(
+  deps: WorkspaceDeps,
+  place: Pick<BaseTree, "repositoryId" | "commitSha" | "mirrorFolder">,
+  limits: TreeLimits,
+  signal: AbortSignal,
+): Promise<BaseTree> {
+  const { commitSha, mirrorFolder: gitFolder } = place;
+  const ask = ["rev-parse", "--verify", "--end-of-options", `${commitSha}^{tree}`];
+  const treeSha = await runGit(deps, { arguments: ask, gitFolder, purpose: "find the tree of the commit" }, signal);
+  const entries = await listTree(deps, { gitFolder, commitSha }, limits, signal);
+  return { ...place, treeSha: treeSha.toString("latin1").trim(), entries };
 }
 
 /** How long a second run waits for the fetch of a first one: the time limit of one fetch. */

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ChangeSet } from "../domain/index.ts";
 import { runGit } from "./git.ts";
@@ -9,14 +10,15 @@ import type { BaseTree } from "./workspace.ts";
 
 /**
  * The change set as a patch that plain `git apply` takes on a clone at the base commit. Written by git itself from objects
- * and an index of a temporary folder: the mirror is only read. Bytes, since a patch holds lines of any encoding.
+ * and an index of a temporary folder: the mirror is only read. Always text: where a line is not UTF-8, every file of the patch
+ * is written in git's binary form.
  */
 export async function renderPatch(
   deps: WorkspaceDeps,
   base: BaseTree,
   changeSet: ChangeSet,
   signal: AbortSignal,
-): Promise<Uint8Array> {
+): Promise<string> {
   const folder = await mkdtemp(join(await serviceFolder(deps, "mirrors", 0o700), "patch-"));
   try {
     await mkdir(join(folder, "objects"));
@@ -42,7 +44,13 @@ export async function renderPatch(
     }
     await git("index the change", ["update-index", "-z", "--index-info"], Buffer.concat(lines));
     const diff = ["diff-index", "--cached", "--patch", "--binary", "--full-index", "--no-renames", "--no-color"];
-    return await git("write the patch", [...diff, "--no-ext-diff", "--no-textconv", "--end-of-options", base.treeSha]);
+    const writePatch = (settings: readonly string[]): Promise<Buffer> =>
+      git("write the patch", [...settings, ...diff, "--no-ext-diff", "--no-textconv", "--end-of-options", base.treeSha]);
+    const patch = await writePatch([]);
+    if (isUtf8(patch)) return patch.toString("utf8");
+    const attributes = join(folder, "attributes");
+    await writeFile(attributes, "* -diff\n");
+    return (await writePatch(["-c", `core.attributesFile=${attributes}`])).toString("utf8");
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

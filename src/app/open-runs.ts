@@ -1,23 +1,26 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { ModelClient } from "./agent/index.ts";
-import { type IdSource, newDecisionId, type RunId } from "./domain/index.ts";
-import { createCatalogue } from "./gateway/index.ts";
-import { type Keys, type Ledger, openKeys, openLedger } from "./ledger/index.ts";
-import { loadOperatorSettings, loadPolicies, type OperatorSettings } from "./policy/index.ts";
-import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "./run/index.ts";
-import { openStore, registerProcess, type Store, sweepLeftovers } from "./store/index.ts";
+import { basename, join } from "node:path";
+import type { ModelClient } from "../agent/index.ts";
+import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
+import { type Catalogue, createCatalogue } from "../gateway/index.ts";
+import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
+import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
+import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
+import { openStore, registerProcess, type Store, sweepLeftovers } from "../store/index.ts";
 import {
   createWorkspace,
   defaultSearchPath,
+  defaultTreeLimits,
   openBase,
   prepareTools,
   readBaseFile,
   renderPatch,
   reopenBase,
+  type Toolchain,
+  type TreeLimits,
   type WorkspaceDeps,
-} from "./workspace/index.ts";
+} from "../workspace/index.ts";
 
 /** The settings of one Countersign, as plain values. */
 export type CountersignSettings = {
@@ -62,8 +65,7 @@ export async function openRuns(
   await using undo = new AsyncDisposableStack();
   const operator = await loadOperatorSettings(settings.policiesFolder);
   const catalogue = createCatalogue();
-  const newId = { clock: deps.clock, newDecisionId: () => newDecisionId(deps) };
-  const policies = await loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
+  const policies = await loadPolicySet(deps, settings, catalogue);
   const workspace = await workspaceHands(deps, settings, operator);
   const { store, ledger, keys } = undo.use(await openRecords(deps, settings, signal));
   const runs: RunDeps = {
@@ -86,6 +88,15 @@ export async function openRuns(
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
 }
 
+export function loadPolicySet(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  catalogue: Catalogue,
+): Promise<PolicyEngine> {
+  const newId = { clock: deps.clock, newDecisionId: () => newDecisionId(deps) };
+  return loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
+}
+
 /** The hands of the workspace room with the operator's settings closed over. */
 export async function workspaceHands(
   deps: CountersignDeps,
@@ -99,13 +110,16 @@ export async function workspaceHands(
     registerProcess: (what, registered) => registerProcess(home, what, registered),
     randomBytes: deps.randomBytes,
   };
-  const { sandbox, tree } = operator;
+  const { sandbox } = operator;
+  const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
+  const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
+  const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   return {
-    openBase: (source, signal) => openBase(workspaceDeps, source, tree, signal),
-    reopenBase: (repositoryId, commitSha) => reopenBase(workspaceDeps, repositoryId, commitSha),
-    readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path),
-    renderPatch: (base, changeSet) => renderPatch(workspaceDeps, base, changeSet),
+    openBase: (source, signal) => openBase(workspaceDeps, source, limits, signal),
+    reopenBase: (repositoryId, commitSha) => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never),
+    readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
+    renderPatch: (base, changeSet) => renderPatch(workspaceDeps, base, changeSet, never),
     createWorkspace: (base, { buildOutput }, signal) =>
       createWorkspace(
         workspaceDeps,
@@ -113,9 +127,9 @@ export async function workspaceHands(
         {
           runUids,
           toolsFolder,
-          toolchains: sandbox.readOnlyBinds.map((folder) => ({ folder, path: sandbox.path.includes(folder) })),
+          toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
           environment: sandbox.environment,
-          limits: tree,
+          limits,
           buildOutput,
           seccompFilter: null,
         },
@@ -123,6 +137,13 @@ export async function workspaceHands(
       ),
   };
 }
+
+/** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
+const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({
+  name: basename(folder),
+  folder,
+  addToPath: searched.includes(folder),
+});
 
 /** A file beside the store, or in the temporary folder where even that can't be written. */
 async function keepPatchOutside(home: string, runId: RunId, patch: string): Promise<string> {
