@@ -1,0 +1,74 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "../../src/domain/index.ts";
+import type { ActionContext, ActionSettings, Presented } from "../../src/gateway/action-description.ts";
+import { type AnyAction, createCatalogue } from "../../src/gateway/catalogue.ts";
+import { createFingerprints } from "../../src/gateway/fingerprints.ts";
+import { presentRefusal } from "../../src/gateway/refusal-text.ts";
+import { completeRecord } from "../../src/gateway/result-record.ts";
+import { createSavedPages, type SavedPages } from "../../src/gateway/saved-pages.ts";
+import type { Workspace } from "../../src/workspace/index.ts";
+
+const catalogue = createCatalogue();
+
+export const settings: ActionSettings = {
+  verifyCommand: "make test",
+  verifyTimeoutMs: 600_000,
+  verifyFilter: null,
+  setupCommand: null,
+  setupTimeoutMs: 600_000,
+};
+
+export type Answer = Presented & { readonly record: JsonObject };
+
+/** One run's hands in a test: prepares, executes and presents as the gateway does, and checks each record on its way out. */
+export type Actor = AsyncDisposable & {
+  readonly pages: SavedPages;
+  call(tool: string, args: JsonObject): Promise<Answer>;
+};
+
+export async function createActor(workspace: Workspace, overrides: Partial<ActionContext> = {}): Promise<Actor> {
+  const pages = await createSavedPages(await mkdtemp(join(tmpdir(), "pages-")));
+  const fingerprints = createFingerprints();
+  let turn = 0;
+  return {
+    pages,
+    async call(tool, args) {
+      turn += 1;
+      const action = catalogue.get(tool);
+      if (action === undefined) throw new Error(`no tool ${tool}`);
+      const context: ActionContext = {
+        workspace,
+        fingerprints,
+        pages,
+        paths: [],
+        settings,
+        turn,
+        actionId: `action-${turn}`,
+        leftMs: 3_600_000,
+        ...overrides,
+      };
+      const presented = await act(action, context, action.Arguments.parse(args));
+      const record = completeRecord(presented, {
+        tool,
+        actionId: context.actionId,
+        startedAt: "2026-01-01T00:00:00.000Z",
+        durationMs: 1,
+        replayed: false,
+      });
+      return { ...presented, record: action.Record.parse(record) };
+    },
+    [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
+  };
+}
+
+async function act(action: AnyAction, context: ActionContext, args: JsonObject): Promise<Presented> {
+  const signal = AbortSignal.timeout(60_000);
+  const prepared = await action.prepare(context, args, signal);
+  if (prepared.kind === "already_done") return prepared.presented;
+  if (prepared.kind === "refused") {
+    return presentRefusal(prepared.refusal);
+  }
+  return action.present(context, args, await action.execute(context, prepared.plan, signal));
+}
