@@ -1,8 +1,11 @@
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { blobShaOf } from "./base-tree.ts";
-import type { AskSource } from "./local-source.ts";
+import type { GitAnswer } from "./git.ts";
 import { nameOfBytes } from "./path-bytes.ts";
+
+/** Asks a repository of the user's own. Reads only; nothing that the repository configures is run. */
+export type AskSource = (commands: readonly string[]) => Promise<GitAnswer>;
 
 /**
  * Paths whose state is in no commit: staged, changed, deleted or new. `git status` is not asked, since it runs the clean
