@@ -16,6 +16,12 @@ const largestBytes = 64 * 1024;
 const positive = z.int().positive();
 const command = z.string().regex(/^[^\0]*\S[^\0]*$/, { error: "a command" });
 
+/** A trailing slash is a habit and no fault. */
+function isFolderName(folder: string): boolean {
+  const names = folder.replace(/\/$/, "").split("/");
+  return !/[\\\0]/.test(folder) && names.every((name) => !["", ".", "..", ".git"].includes(name.toLowerCase()));
+}
+
 /** GH-130: the file as written. */
 const RepositoryFile = z.strictObject({
   version: z.literal(1),
@@ -52,7 +58,7 @@ const RepositoryFile = z.strictObject({
     })
     .prefault({}),
   build_output: z
-    .array(z.string().regex(/^(?!.*(^|\/)(\.{0,2}|\.git)(\/|$))[^\\\0]+$/, { error: "a folder of the repository" }))
+    .array(z.string().refine(isFolderName, { error: "a folder of the repository, without `.`, `..` or `.git`" }))
     .max(100)
     .default([]),
   comments: z.enum(["all", "writers"]).default("all"),
@@ -157,7 +163,7 @@ function bound(file: RepositoryFile, operator: OperatorSettings, yaml: Extract<S
       files: smaller(limits.files, operator.limits.files),
       lines: smaller(limits.lines, operator.limits.lines),
     },
-    buildOutput: file.build_output.map((folder) => folder.replace(/\/+$/, "")),
+    buildOutput: file.build_output.map((folder) => folder.replace(/\/$/, "")),
     comments: file.comments,
     onFailure: operator.onFailure === "patch" ? "patch" : file.on_failure,
     draft: operator.draft === "always" ? "always" : file.draft,
