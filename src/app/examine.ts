@@ -1,10 +1,16 @@
-import { openConversation, openingMessages, type ModelClient, toModelRequest } from "../agent/index.ts";
+import { type ModelClient, openConversation, openingMessages, toModelRequest } from "../agent/index.ts";
 import { CountersignError, type JsonObject, untrusted } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
-import { sandboxFindings } from "./sandbox-findings.ts";
-import { type CountersignDeps, type CountersignSettings, loadPolicySet, openRecords } from "./open-runs.ts";
+import { prepareTools, probeSandbox } from "../workspace/index.ts";
+import {
+  type CountersignDeps,
+  type CountersignSettings,
+  loadPolicySet,
+  openRecords,
+  workspaceDepsOf,
+} from "./open-runs.ts";
 
 /** One part that was tried for real. */
 export type Check = {
@@ -34,7 +40,7 @@ export async function examine(
     checks.push(await tryPart("policies", () => tryPolicies(deps, settings)));
     checks.push(await tryPart("database and ledger", () => tryRecords(deps, settings, signal)));
   }
-  if (isAsked("sandbox")) checks.push(...(await sandboxFindings(deps, settings, signal)));
+  if (isAsked("sandbox")) checks.push(...(await trySandbox(deps, settings, signal)));
   if (isAsked("model")) checks.push(await tryPart("model", () => tryModel(deps, settings, signal)));
   return checks;
 }
@@ -55,11 +61,7 @@ async function tryPolicies(deps: CountersignDeps, settings: CountersignSettings)
   return `${policies.policyIds.length} policies in ${settings.policiesFolder}, Cedar ${policies.engineVersion}`;
 }
 
-async function tryRecords(
-  deps: CountersignDeps,
-  settings: CountersignSettings,
-  signal: AbortSignal,
-): Promise<string> {
+async function tryRecords(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<string> {
   await using records = await openRecords(deps, settings, signal);
   const { ok, size, findings } = await verifyStored(records);
   if (!ok) {
@@ -68,6 +70,16 @@ async function tryRecords(
   }
   const kind = records.store.kind === "embedded" ? "embedded, meant for trial and small set-ups" : "external";
   return `PostgreSQL at ${records.store.address} (${kind}); ${size} entries verify`;
+}
+
+async function trySandbox(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  signal: AbortSignal,
+): Promise<readonly Check[]> {
+  const workspaceDeps = workspaceDepsOf(deps, settings);
+  const toolsFolder = await prepareTools(workspaceDeps);
+  return probeSandbox(workspaceDeps, { runUids: settings.runUids, toolsFolder }, signal);
 }
 
 const probeTool = {
@@ -85,7 +97,10 @@ const probeTool = {
 async function tryModel(deps: CountersignDeps, settings: ExamineSettings, signal: AbortSignal): Promise<string> {
   const { model, modelName } = settings.createModel();
   const origin = { kind: "issue_title", authorId: null, authorCanWrite: true } as const;
-  const body = untrusted("Call the tool `report` with the word `ready`. Do nothing else.", { ...origin, kind: "issue_body" });
+  const body = untrusted("Call the tool `report` with the word `ready`. Do nothing else.", {
+    ...origin,
+    kind: "issue_body",
+  });
   const opening = openingMessages(deps, { title: untrusted("A trial", origin), body, verifyCommand: null });
   const request = toModelRequest(openConversation([probeTool], opening), 1024);
   const answer = await model(request, () => undefined, signal);

@@ -3,5 +3,5 @@
  * Door: `openRecords`, `openRuns`, `examine`.
  * Never: reads the environment, or decides anything.
  */
-export { type Check, examine, type ExamineSettings } from "./examine.ts";
+export { type Check, type ExamineSettings, examine } from "./examine.ts";
 export { type CountersignDeps, type CountersignSettings, openRecords, openRuns, type Records } from "./open-runs.ts";

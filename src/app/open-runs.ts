@@ -97,19 +97,21 @@ export function loadPolicySet(
   return loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
 }
 
+export const workspaceDepsOf = (deps: CountersignDeps, { home }: CountersignSettings): WorkspaceDeps => ({
+  home,
+  searchPath: defaultSearchPath,
+  registerProcess: (what, registered) => registerProcess(home, what, registered),
+  randomBytes: deps.randomBytes,
+});
+
 /** The hands of the workspace room with the operator's settings closed over. */
 export async function workspaceHands(
   deps: CountersignDeps,
   settings: CountersignSettings,
   operator: OperatorSettings,
 ): Promise<WorkspaceHands> {
-  const { home, runUids } = settings;
-  const workspaceDeps: WorkspaceDeps = {
-    home,
-    searchPath: defaultSearchPath,
-    registerProcess: (what, registered) => registerProcess(home, what, registered),
-    randomBytes: deps.randomBytes,
-  };
+  const { runUids } = settings;
+  const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
   const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };

@@ -135,7 +135,7 @@ async function digestInRun(deps: CliDeps, run: string, canonical: Uint8Array): P
   return argumentsDigest(await records.keys.runKey(runId), canonical);
 }
 
-async function readInput(deps: CliDeps, file: string): Promise<Uint8Array> {
+function readInput(deps: CliDeps, file: string): Promise<Uint8Array> {
   if (file === "-") return deps.terminal.readAll();
   return readFile(resolve(deps.folder, file)).catch((cause: unknown) => {
     throw new CountersignError("NOT_FOUND", `\`${file}\` can't be read`, { cause });

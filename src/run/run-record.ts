@@ -122,10 +122,13 @@ export async function recordEnd(
   await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), async (tx) => {
     await tx
       .updateTable("runs")
-      .set({ status, conclusion, stop_reason: stopReason, lease_owner: null, completed_at: timeOf(deps) })
+      .set({ status, conclusion, stop_reason: stopReason, completed_at: timeOf(deps), ...noLease })
       .where("run_id", "=", run.runId)
       .execute();
   });
 }
+
+/** A run that has ended is held by nobody. */
+const noLease = { lease_owner: null, lease_expires_at: null };
 
 const timeOf = (deps: RunDeps): string => new Date(deps.clock()).toISOString();

@@ -54,7 +54,7 @@ const VerificationRecord = z.object({
   timed_out: z.boolean(),
   passed_count: z.number().nullable(),
   failed_count: z.number().nullable(),
-  missing_program: z.string().nullable(),
+  missing_program: z.string().nullable().default(null),
 });
 
 function toTestRun(outcome: ActionOutcome): TestRun {

@@ -45,7 +45,14 @@ export async function renderPatch(
     await git("index the change", ["update-index", "-z", "--index-info"], Buffer.concat(lines));
     const diff = ["diff-index", "--cached", "--patch", "--binary", "--full-index", "--no-renames", "--no-color"];
     const writePatch = (settings: readonly string[]): Promise<Buffer> =>
-      git("write the patch", [...settings, ...diff, "--no-ext-diff", "--no-textconv", "--end-of-options", base.treeSha]);
+      git("write the patch", [
+        ...settings,
+        ...diff,
+        "--no-ext-diff",
+        "--no-textconv",
+        "--end-of-options",
+        base.treeSha,
+      ]);
     const patch = await writePatch([]);
     if (isUtf8(patch)) return patch.toString("utf8");
     const attributes = join(folder, "attributes");

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import { canonicalBytes, CountersignError, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
+import { CountersignError, canonicalBytes, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
 import { openKeys, openLedger, readForVerification, verifyLedger } from "../../src/ledger/index.ts";
 import { appendLeaves, emptyTree, leafHash, rootOf } from "../../src/ledger/merkle.ts";
 import { advisoryLocks, type Store } from "../../src/store/index.ts";
@@ -45,7 +45,10 @@ describe("append", () => {
     const [one, other] = [await test.newRun(), await test.newRun(7)];
     const evidence = { b: 1, a: { nested: ["é", 2.5] } };
 
-    const added = await test.ledger.append(one, { entries: [anEntry(one.runId, { evidence }), anEntry(null)], sealed: [] });
+    const added = await test.ledger.append(one, {
+      entries: [anEntry(one.runId, { evidence }), anEntry(null)],
+      sealed: [],
+    });
     await test.ledger.append(other, { entries: [anEntry(other.runId)], sealed: [] });
     await test.ledger.append(one, { entries: [anEntry(one.runId), anEntry(one.runId)], sealed: [] });
 
@@ -62,7 +65,10 @@ describe("append", () => {
       expect(row.body.equals(canonicalBytes(bodyOf(row) as unknown as JsonValue))).toBe(true);
       expect(row.leaf_hash.equals(leafHash(row.body))).toBe(true);
     }
-    const { tree } = appendLeaves(emptyTree, stored.map(({ leaf_hash }) => leaf_hash));
+    const { tree } = appendLeaves(
+      emptyTree,
+      stored.map(({ leaf_hash }) => leaf_hash),
+    );
     const rootHash = Buffer.from(rootOf(tree)).toString("base64");
     expect(await test.ledger.head()).toEqual({ origin: test.ledger.origin, size: 5, rootHash });
     expect(await verify()).toMatchObject({ ok: true, size: 5, rootHash, findings: [] });
@@ -145,7 +151,11 @@ describe("append", () => {
     );
     const dump = await Promise.all(tables.map(({ name }) => store.sql(`select * from ${name}`)));
 
-    const text = dump.flat().map((row) => Object.values(row as object).map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value))).join());
+    const text = dump.flat().map((row) =>
+      Object.values(row as object)
+        .map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value)))
+        .join(),
+    );
     expect(text.join()).toContain("countersign/");
     expect(text.join()).not.toContain(canary);
     expect(await verify()).toMatchObject({ ok: true });
@@ -261,7 +271,8 @@ describe("several writers", () => {
       const ledger = await test.open(store);
       const lease = await test.newRun();
       test.now.ms = Date.now();
-      for (let done = 0; done < 5; done += 1) await recordAction(ledger, lease, done % 2 === 0 ? "succeeded" : "denied");
+      for (let done = 0; done < 5; done += 1)
+        await recordAction(ledger, lease, done % 2 === 0 ? "succeeded" : "denied");
     };
 
     await Promise.all([runProcess(), runProcess(), write(), write()]);
@@ -276,7 +287,10 @@ describe("several writers", () => {
 
     const added = await Promise.all(
       Array.from({ length: 60 }, (_, at) =>
-        (at % 2 === 0 ? other : test.ledger).append(lease, { entries: [anEntry(lease.runId, { evidence: { at } })], sealed: [] }),
+        (at % 2 === 0 ? other : test.ledger).append(lease, {
+          entries: [anEntry(lease.runId, { evidence: { at } })],
+          sealed: [],
+        }),
       ),
     );
 
@@ -295,7 +309,12 @@ describe("decisions", () => {
     const [actionId, decisionId] = [newTestActionId(), newTestDecisionId()];
     const { runId } = lease;
     await test.ledger.append(lease, { entries: [aMove(runId, actionId, "proposed")], sealed: [] });
-    const denied = anEntry(runId, { type: "decision", actionId, decisionId, evidence: { effect: "deny", policyIds: [] } });
+    const denied = anEntry(runId, {
+      type: "decision",
+      actionId,
+      decisionId,
+      evidence: { effect: "deny", policyIds: [] },
+    });
 
     const authorized = aMove(runId, actionId, "authorized", { decisionId });
 

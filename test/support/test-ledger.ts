@@ -94,7 +94,8 @@ export async function recordAction(
   const decisionId = newTestDecisionId();
   const { runId } = lease;
   const nonce = randomBytes(32);
-  const move = (state: ActionState, changes: Partial<NewEntry> = {}): NewEntry => aMove(runId, actionId, state, changes);
+  const move = (state: ActionState, changes: Partial<NewEntry> = {}): NewEntry =>
+    aMove(runId, actionId, state, changes);
   const text = (fields: Record<string, string>, isNew = false) =>
     sealCommitted(
       actionId,
@@ -133,7 +134,10 @@ export async function recordAction(
     return actionId;
   }
   const result = text({ result: texts.result });
-  const outcome = move(end, { try: 1, evidence: { resultBytes: texts.result.length, commitments: result.commitments } });
+  const outcome = move(end, {
+    try: 1,
+    evidence: { resultBytes: texts.result.length, commitments: result.commitments },
+  });
   await ledger.append(lease, { entries: [outcome], sealed: result.sealed });
   return actionId;
 }
