@@ -90,8 +90,10 @@ export function createPool(databaseUrl: string, address: Address): ConnectionPoo
     keepAlive: true,
     application_name: "countersign",
   });
-  // An idle connection that breaks is taken out by the pool; the next query finds out whether the server is back.
+  // A connection that breaks, idle or in use, is an event first: unheard, it would end the process. Whoever uses it gets
+  // the error from its query; an idle one is taken out by the pool.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
   const wrap = (error: unknown): never => {
     throw translate(error, address);
   };
