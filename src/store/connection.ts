@@ -72,6 +72,9 @@ function translate(error: unknown, address: Address): unknown {
   });
 }
 
+/** SQLSTATE after which the server has closed the connection: it was ended, or the server stops. */
+const sessionEnded = /^(08|57P)/;
+
 /** What the driver's adapter and the migrations need of a pool. */
 export type ConnectionPool = {
   connect(): Promise<PostgresPoolClient>;
@@ -90,8 +93,10 @@ export function createPool(databaseUrl: string, address: Address): ConnectionPoo
     keepAlive: true,
     application_name: "countersign",
   });
-  // An idle connection that breaks is taken out by the pool; the next query finds out whether the server is back.
+  // A connection that breaks, idle or in use, is an event first: unheard, it would end the process. Whoever uses it gets
+  // the error from its query; an idle one is taken out by the pool.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
   const wrap = (error: unknown): never => {
     throw translate(error, address);
   };
@@ -105,7 +110,7 @@ export function createPool(databaseUrl: string, address: Address): ConnectionPoo
         try {
           return await client.query(text, values);
         } catch (error) {
-          isBroken ||= !(error instanceof DatabaseError);
+          isBroken ||= !(error instanceof DatabaseError) || sessionEnded.test(error.code ?? "");
           return wrap(error);
         }
       };
