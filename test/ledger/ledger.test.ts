@@ -1,13 +1,14 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import { canonicalBytes, CountersignError, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
-import { openKeys, openLedger, readForVerification, verifyLedger } from "../../src/ledger/index.ts";
+import { CountersignError, canonicalBytes, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
+import { openKeys, openLedger, openSealed, readForVerification, verifyLedger } from "../../src/ledger/index.ts";
 import { appendLeaves, emptyTree, leafHash, rootOf } from "../../src/ledger/merkle.ts";
 import { advisoryLocks, type Store } from "../../src/store/index.ts";
 import {
   aMove,
   anEntry,
+  emptyLog,
   newTestActionId,
   newTestDecisionId,
   openTestLedger,
@@ -29,11 +30,14 @@ const verify = (where: Store = store) =>
   );
 const bodyOf = ({ body }: Row): LedgerEntry => JSON.parse(body.toString()) as LedgerEntry;
 
-beforeEach(async () => {
-  await test?.[Symbol.asyncDispose]();
-  await store?.[Symbol.asyncDispose]();
+beforeAll(async () => {
   store = await openTestStore();
   test = await openTestLedger(store);
+});
+beforeEach(async () => {
+  await emptyLog(store);
+  test.now.ms = startOfTime;
+  test = Object.assign(test, { ledger: await test.open(store) });
 });
 afterAll(async () => {
   await test[Symbol.asyncDispose]();
@@ -45,7 +49,10 @@ describe("append", () => {
     const [one, other] = [await test.newRun(), await test.newRun(7)];
     const evidence = { b: 1, a: { nested: ["é", 2.5] } };
 
-    const added = await test.ledger.append(one, { entries: [anEntry(one.runId, { evidence }), anEntry(null)], sealed: [] });
+    const added = await test.ledger.append(one, {
+      entries: [anEntry(one.runId, { evidence }), anEntry(null)],
+      sealed: [],
+    });
     await test.ledger.append(other, { entries: [anEntry(other.runId)], sealed: [] });
     await test.ledger.append(one, { entries: [anEntry(one.runId), anEntry(one.runId)], sealed: [] });
 
@@ -62,7 +69,10 @@ describe("append", () => {
       expect(row.body.equals(canonicalBytes(bodyOf(row) as unknown as JsonValue))).toBe(true);
       expect(row.leaf_hash.equals(leafHash(row.body))).toBe(true);
     }
-    const { tree } = appendLeaves(emptyTree, stored.map(({ leaf_hash }) => leaf_hash));
+    const { tree } = appendLeaves(
+      emptyTree,
+      stored.map(({ leaf_hash }) => leaf_hash),
+    );
     const rootHash = Buffer.from(rootOf(tree)).toString("base64");
     expect(await test.ledger.head()).toEqual({ origin: test.ledger.origin, size: 5, rootHash });
     expect(await verify()).toMatchObject({ ok: true, size: 5, rootHash, findings: [] });
@@ -145,17 +155,37 @@ describe("append", () => {
     );
     const dump = await Promise.all(tables.map(({ name }) => store.sql(`select * from ${name}`)));
 
-    const text = dump.flat().map((row) => Object.values(row as object).map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value))).join());
+    const text = dump.flat().map((row) =>
+      Object.values(row as object)
+        .map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value)))
+        .join(),
+    );
     expect(text.join()).toContain("countersign/");
     expect(text.join()).not.toContain(canary);
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it("refuses a text that no entry commits to: it could be changed unseen", async () => {
+  it("refuses a text of an action that no entry commits to: it could be changed unseen", async () => {
     const lease = await test.newRun();
-    const sealed = [{ actionId: null, field: "result", plaintext: Buffer.from("x") }];
+    const actionId = newTestActionId();
+    const sealed = [{ actionId, field: "result", plaintext: Buffer.from("x") }];
+    const entries = [aMove(lease.runId, actionId, "proposed")];
 
-    await expect(test.ledger.append(lease, { entries: [anEntry(lease.runId)], sealed })).rejects.toThrow("commits to");
+    await expect(test.ledger.append(lease, { entries, sealed })).rejects.toThrow("commits to");
+  });
+
+  it("commits by itself to texts of the run as a whole", async () => {
+    const lease = await test.newRun();
+    const sealed = ["response:1", "summary"].map((field) => ({ actionId: null, field, plaintext: Buffer.from(field) }));
+
+    const [entry] = await test.ledger.append(lease, { entries: [anEntry(lease.runId)], sealed });
+
+    const commitment = expect.stringMatching(/^sha256-nonce:[0-9a-f]{64}$/);
+    expect(entry?.evidence).toEqual({ commitments: { "response:1": commitment, summary: commitment } });
+    expect(await openSealed({ store, keys: test.keys }, lease.runId, "summary")).toEqual([
+      { actionId: null, field: "summary", index: 0, plaintext: Buffer.from("summary") },
+    ]);
+    expect(await verify()).toMatchObject({ ok: true });
   });
 
   it("writes what `within` writes in the same transaction, and nothing where that fails", async () => {
@@ -261,14 +291,15 @@ describe("several writers", () => {
       const ledger = await test.open(store);
       const lease = await test.newRun();
       test.now.ms = Date.now();
-      for (let done = 0; done < 5; done += 1) await recordAction(ledger, lease, done % 2 === 0 ? "succeeded" : "denied");
+      for (let done = 0; done < 5; done += 1)
+        await recordAction(ledger, lease, done % 2 === 0 ? "succeeded" : "denied");
     };
 
     await Promise.all([runProcess(), runProcess(), write(), write()]);
 
     const perWriter = { ours: 2 * (3 * 6 + 2 * 3), theirs: 4 * 5 * 6 };
     expect(await verify()).toMatchObject({ ok: true, findings: [], size: perWriter.ours + perWriter.theirs });
-  });
+  }, 60_000);
 
   it("each get the places of their own entries, however many appends one process has open", async () => {
     const lease = await test.newRun();
@@ -276,7 +307,10 @@ describe("several writers", () => {
 
     const added = await Promise.all(
       Array.from({ length: 60 }, (_, at) =>
-        (at % 2 === 0 ? other : test.ledger).append(lease, { entries: [anEntry(lease.runId, { evidence: { at } })], sealed: [] }),
+        (at % 2 === 0 ? other : test.ledger).append(lease, {
+          entries: [anEntry(lease.runId, { evidence: { at } })],
+          sealed: [],
+        }),
       ),
     );
 
@@ -295,7 +329,12 @@ describe("decisions", () => {
     const [actionId, decisionId] = [newTestActionId(), newTestDecisionId()];
     const { runId } = lease;
     await test.ledger.append(lease, { entries: [aMove(runId, actionId, "proposed")], sealed: [] });
-    const denied = anEntry(runId, { type: "decision", actionId, decisionId, evidence: { effect: "deny", policyIds: [] } });
+    const denied = anEntry(runId, {
+      type: "decision",
+      actionId,
+      decisionId,
+      evidence: { effect: "deny", policyIds: [] },
+    });
 
     const authorized = aMove(runId, actionId, "authorized", { decisionId });
 
