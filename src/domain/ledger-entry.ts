@@ -17,8 +17,8 @@ export type EntryType = "action" | "decision" | "turn" | "run" | "service";
 /**
  * What is to be recorded, before the ledger gives it a place. `evidence` holds ids, codes, sizes and commitments only.
  * Keys of it that others read: `tool` (proposed), `argumentsDigest`, `commitments` (by sealed field), `effect` and
- * `policyIds` (decision), `approvalId`, `stage` and `code` (invalid), `errorClass` (failed_definite), `timedOut`
- * (succeeded), `cause` (cancelled, unknown), `applied` (resolved_by_person), `kind` (turn, run, service).
+ * `policyIds` (decision), `approvalId`, `stage` and `code` (invalid), `errorCode` (failed_definite), `code`
+ * (succeeded with an error, else null), `cause` (cancelled, unknown), `applied` (resolved_by_person), `kind` (turn, run, service).
  */
 export type NewEntry = {
   readonly type: EntryType;
@@ -57,7 +57,8 @@ export type Checkpoint = { readonly origin: string; readonly size: number; reado
 
 /**
  * A text that is stored encrypted: arguments, results, reasons (AUD-79). Its commitment stands in `evidence.commitments`,
- * under its field, of the entry that it is recorded with; the nonce of the commitments is itself the field `nonce`.
+ * under its field, of the entry that it is recorded with; the nonce of the commitments is itself the field `nonce`. For
+ * texts of no action the ledger makes both.
  */
 export type SealedField = {
   readonly actionId: ActionId | null;

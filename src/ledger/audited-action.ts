@@ -106,7 +106,8 @@ function actorText(actor: Actor): string {
 /** The words of AUD-9. What was reconciled or resolved shows what was found. */
 function outcomeOf(state: ActionState, evidence: JsonObject): string {
   const part = (key: string): string => textOf(evidence, key) ?? "unspecified";
-  const { timedOut, applied } = evidence;
+  const { applied } = evidence;
+  const code = textOf(evidence, "code");
   switch (state) {
     case "invalid":
       return `${part("stage") === "parse" ? "parse" : "validation"}:${part("code")}`;
@@ -119,9 +120,9 @@ function outcomeOf(state: ActionState, evidence: JsonObject): string {
     case "approval_superseded":
       return `approval:${state.slice("approval_".length)}`;
     case "succeeded":
-      return timedOut === true ? "error:timed_out" : "ok";
+      return code === null ? "ok" : `error:${code}`; // the effect is known, and did not please (AUD-66)
     case "failed_definite":
-      return `error:${part("errorClass")}`;
+      return `error:${part("errorCode")}`;
     case "cancelled":
       return `cancelled:${part("cause")}`;
     case "reconciled_applied":

@@ -4,8 +4,8 @@
  * Never: no entry is changed or taken away, no argument or result reaches SQL unsealed, nothing here decides.
  */
 export type { AuditEvent, AuditedAction } from "./audited-action.ts";
-export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
-export { type Ledger, type LedgerDeps, type NewBatch, openLedger } from "./ledger.ts";
+export { type Keys, openKeys, originOf, type Sealed, type SealPlace } from "./keys.ts";
+export { type Ledger, type LedgerDeps, openLedger } from "./ledger.ts";
 export {
   consistencyProof,
   inclusionProof,
@@ -14,23 +14,23 @@ export {
   verifyConsistency,
   verifyInclusion,
 } from "./merkle.ts";
-export type { RunLease } from "./prepare-batch.ts";
+export type { NewBatch, RunLease } from "./prepare-batch.ts";
 export { proofReader } from "./proof-reader.ts";
 export {
   type AuditedRun,
   type ListedRun,
   listRuns,
   type OpenedText,
+  openSealed,
   readActionEntries,
   readActionTexts,
   readNonce,
   readRunChangeSets,
   readRunEntries,
-  readRunTexts,
   showAction,
   showRun,
 } from "./queries.ts";
-export { readForVerification } from "./read-for-verification.ts";
+export { readForVerification, verifyStored } from "./read-for-verification.ts";
 export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export type { Finding, FindingCode, Trust } from "./verification-walk.ts";

@@ -43,6 +43,9 @@ export type Keys = {
   open(place: SealPlace, sealed: Sealed): Promise<Uint8Array | null>;
 };
 
+/** Name of the instance's log and, later, of its signing key (AUD-43). */
+export const originOf = (keys: Pick<Keys, "instanceId">): string => `countersign/${keys.instanceId}`;
+
 const keySizeBytes = 32;
 /** Of GCM (NIST SP 800-38D): nonce and tag as recommended there. */
 const gcmNonceSizeBytes = 12;

@@ -10,18 +10,20 @@ import {
   type SealedField,
 } from "../domain/index.ts";
 import { databaseRefusalOf, type Store, type Transaction } from "../store/index.ts";
-import type { Keys } from "./keys.ts";
+import { type Keys, originOf } from "./keys.ts";
 import { createHeadRow, insertBatch, lockLedger } from "./ledger-sql.ts";
 import { rootOf } from "./merkle.ts";
 import {
   checkBatch,
   commitmentsOf,
+  type NewBatch,
   type PreparedBatch,
   type PreparedField,
   placeOf,
   prepareBatch,
   type RunLease,
 } from "./prepare-batch.ts";
+import { commitRunTexts } from "./seal-committed.ts";
 import { readTail, type Tail, trimTail } from "./tail.ts";
 
 export type LedgerDeps = {
@@ -31,8 +33,6 @@ export type LedgerDeps = {
   readonly randomBytes: RandomBytes;
 };
 
-export type NewBatch = { readonly entries: readonly NewEntry[]; readonly sealed: readonly SealedField[] };
-
 /** The one log of an instance. Any number of processes may have it open; their entries make one history. */
 export type Ledger = {
   /** `countersign/<instance id>`. */
@@ -40,7 +40,8 @@ export type Ledger = {
   /**
    * Adds the entries, in order and side by side, with their sealed texts: all or nothing, durable when it returns.
    * `within` writes more in the same transaction, after the entries; it costs two to three round trips. A sealed field
-   * belongs to the entry of its action whose `evidence.commitments` names it. Throws `LEDGER_UNAVAILABLE` (where the
+   * belongs to the entry of its action whose `evidence.commitments` names it; to texts of the run as a whole, the first
+   * entry of the run is made to commit. Throws `LEDGER_UNAVAILABLE` (where the
    * connection broke at the end the entries may be there), `LEDGER_CONFLICT` where the lease was lost,
    * `LEDGER_ENTRY_TOO_LARGE` before anything is written. An impossible transition is a bug: `Error`.
    */
@@ -63,7 +64,7 @@ const optimisticTries = 2;
  * log than the keys, `LEDGER_UNAVAILABLE` where it doesn't answer.
  */
 export async function openLedger(deps: LedgerDeps): Promise<Ledger> {
-  const origin = `countersign/${deps.keys.instanceId}`;
+  const origin = originOf(deps.keys);
   const found = await createHeadRow(deps.store, origin).catch((error: unknown) => {
     throw asLedgerError(error);
   });
@@ -99,8 +100,9 @@ async function append(
   within?: (tx: Transaction) => Promise<void>,
 ): Promise<readonly LedgerEntry[]> {
   checkBatch(lease, batch.entries);
-  const fields = await Promise.all(batch.sealed.map((field) => seal(writer.deps.keys, batch.entries, field)));
-  const job: Job = { lease, entries: batch.entries, fields, runIds: runsOf(batch.entries) };
+  const { entries, sealed } = commitRunTexts(batch, writer.deps.randomBytes);
+  const fields = await Promise.all(sealed.map((field) => seal(writer.deps.keys, entries, field)));
+  const job: Job = { lease, entries, fields, runIds: runsOf(entries) };
   // One after the other within a process: each needs to know where the one before ended.
   const done = writer.turn.then(() => (within ? appendLocked(writer, job, within) : appendOptimistically(writer, job)));
   writer.turn = done.catch(() => undefined);

@@ -15,6 +15,9 @@ import type { Sealed } from "./keys.ts";
 import { appendLeaves, leafHash, type TreeNode } from "./merkle.ts";
 import type { Tail } from "./tail.ts";
 
+/** What becomes durable together. */
+export type NewBatch = { readonly entries: readonly NewEntry[]; readonly sealed: readonly SealedField[] };
+
 /** A worker's right to write for a run: its token rises with each lease, and a lower one is refused (AUD-7). */
 export type RunLease = { readonly runId: RunId; readonly fencingToken: number };
 

@@ -19,8 +19,15 @@ export type ListedRun = {
   readonly started_at: string;
 };
 
-/** A sealed text, opened. `bytes` is null where its key was erased. */
-export type OpenedText = { readonly field: string; readonly index: number | null; readonly bytes: Uint8Array | null };
+/** A sealed text, opened. */
+export type OpenedText = {
+  readonly actionId: ActionId | null;
+  readonly field: string;
+  /** Of the entry that commits to it. */
+  readonly index: number | null;
+  /** Null where its key was erased. */
+  readonly plaintext: Uint8Array | null;
+};
 
 /** All actions of a run in the order of their proposal; null where the ledger has no such run. */
 export async function showRun(store: Store, runId: RunId): Promise<AuditedRun | null> {
@@ -98,17 +105,24 @@ export async function readActionTexts(deps: Deps, actionId: ActionId): Promise<r
   return Promise.all(rows.map((row) => openText(deps.keys, row)));
 }
 
-/** The sealed texts of a run that belong to no action, of one field, oldest first. */
-export async function readRunTexts(deps: Deps, runId: RunId, field: string): Promise<readonly OpenedText[]> {
+/**
+ * The sealed texts of one field in a run, of its actions and of the run itself, opened, in the order of the log; without
+ * those whose key was erased. Throws `KEYS_UNUSABLE` where one was changed.
+ */
+export async function openSealed(
+  deps: Deps,
+  runId: RunId,
+  field: string,
+): Promise<readonly (OpenedText & { readonly plaintext: Uint8Array })[]> {
   const rows = await deps.store.db
     .selectFrom("sealed")
     .selectAll()
     .where("run_id", "=", runId)
-    .where("action_id", "is", null)
     .where("field", "=", field)
     .orderBy("id")
     .execute();
-  return Promise.all(rows.map((row) => openText(deps.keys, row)));
+  const opened = await Promise.all(rows.map((row) => openText(deps.keys, row)));
+  return opened.flatMap((text) => (text.plaintext === null ? [] : [{ ...text, plaintext: text.plaintext }]));
 }
 
 /** The nonce of an action's commitments, for whoever takes it up again; null where there is none or its key was erased. */
@@ -119,13 +133,14 @@ export async function readNonce(deps: Deps, actionId: ActionId): Promise<Uint8Ar
     .where("action_id", "=", actionId)
     .where("field", "=", "nonce")
     .executeTakeFirst();
-  return row === undefined ? null : (await openText(deps.keys, row)).bytes;
+  return row === undefined ? null : (await openText(deps.keys, row)).plaintext;
 }
 
 async function openText(keys: Keys, row: Selectable<Database["sealed"]>): Promise<OpenedText> {
   const place = { runId: row.run_id, actionId: row.action_id, field: row.field };
   const sealed = { keyId: row.key_id, nonce: row.nonce, ciphertext: row.ciphertext };
-  return { field: row.field, index: row.entry_index, bytes: await keys.open(place, sealed) };
+  const plaintext = await keys.open(place, sealed);
+  return { actionId: row.action_id, field: row.field, index: row.entry_index, plaintext };
 }
 
 /** The change sets recorded with the outcomes of a run's actions, sealed bytes opened, in the order recorded. */

@@ -1,4 +1,12 @@
-import { type ActionId, fieldCommitment, type SealedField } from "../domain/index.ts";
+import {
+  type ActionId,
+  fieldCommitment,
+  type NewEntry,
+  nonceSizeBytes,
+  type RandomBytes,
+  type SealedField,
+} from "../domain/index.ts";
+import type { NewBatch } from "./prepare-batch.ts";
 
 /**
  * The texts of one append ready to be sealed, and what the entry's `evidence.commitments` must say of them. The nonce is
@@ -18,3 +26,23 @@ export function sealCommitted(
     commitments: Object.fromEntries(fields.map(([field, text]) => [field, fieldCommitment(field, nonce.bytes, text)])),
   };
 }
+
+/**
+ * Texts of a run as a whole, such as a model's answer, have no nonce that lasts: where the caller gives none, the first
+ * entry of the run gets one and commits to them.
+ */
+export function commitRunTexts(batch: NewBatch, randomBytes: RandomBytes): NewBatch {
+  const ofRun = batch.sealed.filter(({ actionId }) => actionId === null);
+  if (ofRun.length === 0 || ofRun.some(({ field }) => field === "nonce")) return batch;
+  const at = batch.entries.findIndex(isOfRun);
+  const texts = Object.fromEntries(ofRun.map(({ field, plaintext }) => [field, plaintext]));
+  const nonce = { bytes: randomBytes(nonceSizeBytes), isNew: true };
+  const { sealed, commitments } = sealCommitted(null, nonce, texts);
+  const commit = (entry: NewEntry): NewEntry => ({ ...entry, evidence: { ...entry.evidence, commitments } });
+  return {
+    entries: batch.entries.map((entry, index) => (index === at ? commit(entry) : entry)),
+    sealed: [...batch.sealed, ...sealed.filter(({ field }) => field === "nonce")],
+  };
+}
+
+const isOfRun = ({ runId, actionId }: NewEntry): boolean => runId !== null && actionId === null;

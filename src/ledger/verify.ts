@@ -1,4 +1,4 @@
-import type { LedgerEntry } from "../domain/index.ts";
+import type { Checkpoint, LedgerEntry } from "../domain/index.ts";
 import { checkErasures, checkTexts } from "./check-texts.ts";
 import { derivedRows, follow, isSameRow } from "./history.ts";
 import { appendLeaves, leafHash, rootOf, type TreeNode } from "./merkle.ts";
@@ -13,11 +13,10 @@ import {
 } from "./stored-log.ts";
 import { base64, type Finding, faultMessages, newWalk, report, type Trust, type Walk } from "./verification-walk.ts";
 
-export type Verification = {
+/** The head as computed from the entries themselves, and what is wrong with the log. */
+export type Verification = Checkpoint & {
+  /** No finding. */
   readonly ok: boolean;
-  readonly size: number;
-  /** Base64. */
-  readonly rootHash: string;
   /** Size of the newest checkpoint passed in that the log extends: nothing before it was cut off. Null without one. */
   readonly reach: number | null;
   /** The first thousand. */
@@ -39,9 +38,10 @@ export async function verifyLedger(log: StoredLog, trust: Trust): Promise<Verifi
   checkErasures(walk);
   if (log.derived !== null) await checkDerived(walk, log.derived);
   return {
-    ok: walk.findingCount === 0,
+    origin: walk.origin ?? "",
     size: walk.tree.size,
     rootHash: base64(rootOf(walk.tree)),
+    ok: walk.findingCount === 0,
     reach: walk.reach,
     findings: walk.findings,
     findingCount: walk.findingCount,

@@ -72,6 +72,9 @@ function translate(error: unknown, address: Address): unknown {
   });
 }
 
+/** SQLSTATE after which the server has closed the connection: it was ended, or the server stops. */
+const sessionEnded = /^(08|57P)/;
+
 /** What the driver's adapter and the migrations need of a pool. */
 export type ConnectionPool = {
   connect(): Promise<PostgresPoolClient>;
@@ -107,7 +110,7 @@ export function createPool(databaseUrl: string, address: Address): ConnectionPoo
         try {
           return await client.query(text, values);
         } catch (error) {
-          isBroken ||= !(error instanceof DatabaseError);
+          isBroken ||= !(error instanceof DatabaseError) || sessionEnded.test(error.code ?? "");
           return wrap(error);
         }
       };

@@ -2,12 +2,13 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { CountersignError, canonicalBytes, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
-import { openKeys, openLedger, readForVerification, verifyLedger } from "../../src/ledger/index.ts";
+import { openKeys, openLedger, openSealed, readForVerification, verifyLedger } from "../../src/ledger/index.ts";
 import { appendLeaves, emptyTree, leafHash, rootOf } from "../../src/ledger/merkle.ts";
 import { advisoryLocks, type Store } from "../../src/store/index.ts";
 import {
   aMove,
   anEntry,
+  emptyLog,
   newTestActionId,
   newTestDecisionId,
   openTestLedger,
@@ -29,11 +30,14 @@ const verify = (where: Store = store) =>
   );
 const bodyOf = ({ body }: Row): LedgerEntry => JSON.parse(body.toString()) as LedgerEntry;
 
-beforeEach(async () => {
-  await test?.[Symbol.asyncDispose]();
-  await store?.[Symbol.asyncDispose]();
+beforeAll(async () => {
   store = await openTestStore();
   test = await openTestLedger(store);
+});
+beforeEach(async () => {
+  await emptyLog(store);
+  test.now.ms = startOfTime;
+  test = Object.assign(test, { ledger: await test.open(store) });
 });
 afterAll(async () => {
   await test[Symbol.asyncDispose]();
@@ -161,11 +165,27 @@ describe("append", () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it("refuses a text that no entry commits to: it could be changed unseen", async () => {
+  it("refuses a text of an action that no entry commits to: it could be changed unseen", async () => {
     const lease = await test.newRun();
-    const sealed = [{ actionId: null, field: "result", plaintext: Buffer.from("x") }];
+    const actionId = newTestActionId();
+    const sealed = [{ actionId, field: "result", plaintext: Buffer.from("x") }];
+    const entries = [aMove(lease.runId, actionId, "proposed")];
 
-    await expect(test.ledger.append(lease, { entries: [anEntry(lease.runId)], sealed })).rejects.toThrow("commits to");
+    await expect(test.ledger.append(lease, { entries, sealed })).rejects.toThrow("commits to");
+  });
+
+  it("commits by itself to texts of the run as a whole", async () => {
+    const lease = await test.newRun();
+    const sealed = ["response:1", "summary"].map((field) => ({ actionId: null, field, plaintext: Buffer.from(field) }));
+
+    const [entry] = await test.ledger.append(lease, { entries: [anEntry(lease.runId)], sealed });
+
+    const commitment = expect.stringMatching(/^sha256-nonce:[0-9a-f]{64}$/);
+    expect(entry?.evidence).toEqual({ commitments: { "response:1": commitment, summary: commitment } });
+    expect(await openSealed({ store, keys: test.keys }, lease.runId, "summary")).toEqual([
+      { actionId: null, field: "summary", index: 0, plaintext: Buffer.from("summary") },
+    ]);
+    expect(await verify()).toMatchObject({ ok: true });
   });
 
   it("writes what `within` writes in the same transaction, and nothing where that fails", async () => {
@@ -279,7 +299,7 @@ describe("several writers", () => {
 
     const perWriter = { ours: 2 * (3 * 6 + 2 * 3), theirs: 4 * 5 * 6 };
     expect(await verify()).toMatchObject({ ok: true, findings: [], size: perWriter.ours + perWriter.theirs });
-  });
+  }, 60_000);
 
   it("each get the places of their own entries, however many appends one process has open", async () => {
     const lease = await test.newRun();

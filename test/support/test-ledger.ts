@@ -15,6 +15,7 @@ import {
 } from "../../src/domain/index.ts";
 import { type Keys, type Ledger, openKeys, openLedger, type RunLease, sealCommitted } from "../../src/ledger/index.ts";
 import type { Store } from "../../src/store/index.ts";
+import type { TestStore } from "./test-store.ts";
 
 /** A ledger in a given store, with keys in a folder of its own; a clock that stands still until told. */
 export type TestLedger = AsyncDisposable & {
@@ -52,6 +53,17 @@ export async function openTestLedger(store: Store): Promise<TestLedger> {
     },
     [Symbol.asyncDispose]: () => rm(keysFolder, { recursive: true, force: true }),
   };
+}
+
+/** Makes the log empty again, behind the back of the rules that forbid it: faster than a database for each test. */
+export async function emptyLog(store: TestStore): Promise<void> {
+  await store.transaction(async (tx) => {
+    await store.sql("set local session_replication_role = replica", [], tx);
+    const tables = ["ledger_entries", "ledger_nodes", "ledger_head", "run_heads", "actions", "decisions", "sealed"];
+    for (const table of [...tables, "authorizations", "intents", "starts"]) {
+      await store.sql(`delete from ${table}`, [], tx);
+    }
+  });
 }
 
 /** An entry of type `turn` of a run, changed where the test says so. */
@@ -130,7 +142,7 @@ export async function recordAction(
   const start = [move("authorized", { decisionId, evidence }), move("intent_recorded"), move("started", { try: 1 })];
   await ledger.append(lease, { entries: [decision, ...start], sealed });
   if (end === "failed_definite") {
-    await ledger.append(lease, { entries: [move(end, { try: 1, evidence: { errorClass: "not_found" } })], sealed: [] });
+    await ledger.append(lease, { entries: [move(end, { try: 1, evidence: { errorCode: "not_found" } })], sealed: [] });
     return actionId;
   }
   const result = text({ result: texts.result });
