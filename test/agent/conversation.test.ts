@@ -87,6 +87,20 @@ describe("calls and answers stay paired (ACI-89)", () => {
       messages: [{ kind: "assistant", text: "", toolCalls: [{ id: "", name: "n", arguments: "{}" }] }],
       text: "is empty or used twice",
     },
+    {
+      name: "an id that two calls share",
+      messages: [
+        {
+          kind: "assistant",
+          text: "",
+          toolCalls: [
+            { id: "a", name: "n", arguments: "{}" },
+            { id: "a", name: "n", arguments: "{}" },
+          ],
+        },
+      ],
+      text: "is empty or used twice",
+    },
   ])("$name is a bug and is not sent", ({ messages, text }) => {
     expect(() => checkMessages(messages)).toThrow(text);
   });
