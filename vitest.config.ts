@@ -1,3 +1,10 @@
 import { defineConfig } from "vitest/config";
+import { ClosingLine } from "./test/support/closing-line.ts";
 
-export default defineConfig({ test: { include: ["test/**/*.test.ts"] } });
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    reporters: ["default", new ClosingLine()],
+    globalSetup: ["test/support/test-store-setup.ts"],
+  },
+});

@@ -27,6 +27,10 @@ export const errorCatalogue = {
   ISSUE_UNREADABLE: { retryable: false, remedy: "name a readable Markdown file of at most 256 KiB" },
   KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
   LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },
+  LEDGER_ENTRY_TOO_LARGE: {
+    retryable: false,
+    remedy: "report the run id and the size: what an entry holds is bounded by design",
+  },
   LEDGER_UNAVAILABLE: {
     retryable: true,
     remedy: "check that the database answers, then run `countersign doctor`",
@@ -53,6 +57,7 @@ export const errorCatalogue = {
     retryable: false,
     remedy: "set COUNTERSIGN_HOME to a folder below which every parent can be entered by that user",
   },
+  TIME_LIMIT: { retryable: false, remedy: "raise `limits.minutes` in the settings, or split the issue" },
   TREE_TOO_LARGE: { retryable: false, remedy: "raise the limit in `operator.json` or work on a smaller repository" },
   USAGE: { retryable: false, remedy: "see `countersign <command> --help`" },
   WORKSPACE_POISONED: { retryable: false, remedy: "start a new run; nothing of this workspace was read back" },

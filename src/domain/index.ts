@@ -36,6 +36,16 @@ export {
   splitByAuthority,
   type TreeEntry,
 } from "./change-set.ts";
+export {
+  argumentsCommitment,
+  argumentsDigest,
+  deriveRunKey,
+  fieldCommitment,
+  nonceSizeBytes,
+  rawArgumentsDigest,
+  rawCommitment,
+  resultCommitment,
+} from "./digests.ts";
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
 export type { ExecResult } from "./exec-result.ts";
 export {
@@ -58,7 +68,19 @@ export {
   shortRunId,
   type TraceId,
 } from "./ids.ts";
-export type { JsonObject, JsonValue } from "./json.ts";
+export {
+  type JsonObject,
+  type JsonParsed,
+  type JsonTextRefusal,
+  type JsonTextRefusalCode,
+  type JsonValue,
+  type JsonValueRefusal,
+  type JsonValueRefusalCode,
+  jsonDepthLimit,
+  jsonSizeLimitBytes,
+} from "./json.ts";
+export { parseStrictJson } from "./json-text.ts";
+export { canonicalBytes, checkPlainValue } from "./json-value.ts";
 export type { Actor, Checkpoint, EntryType, LedgerEntry, NewEntry, SealedField } from "./ledger-entry.ts";
 export { type Refusal, type RefusalCode, refusalCodes } from "./refusal.ts";
 export {
@@ -71,4 +93,5 @@ export {
   type RunStatus,
   type StopReason,
 } from "./run.ts";
+export { Secret } from "./secret.ts";
 export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";

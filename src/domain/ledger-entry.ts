@@ -14,7 +14,12 @@ export type Actor =
  */
 export type EntryType = "action" | "decision" | "turn" | "run" | "service";
 
-/** What is to be recorded, before the ledger gives it a place. `evidence` holds ids, codes, sizes and commitments only. */
+/**
+ * What is to be recorded, before the ledger gives it a place. `evidence` holds ids, codes, sizes and commitments only.
+ * Keys of it that others read: `tool` (proposed), `argumentsDigest`, `commitments` (by sealed field), `effect` and
+ * `policyIds` (decision), `approvalId`, `stage` and `code` (invalid), `errorClass` (failed_definite), `timedOut`
+ * (succeeded), `cause` (cancelled, unknown), `applied` (resolved_by_person), `kind` (turn, run, service).
+ */
 export type NewEntry = {
   readonly type: EntryType;
   readonly runId: RunId | null;
@@ -41,17 +46,24 @@ export type LedgerEntry = NewEntry & {
   readonly index: number;
   /** Dense from 0 within a run; null where there is no run. */
   readonly runSeq: number | null;
+  /** Of the lease under which it was written (AUD-7); null without a lease. */
+  readonly fencingToken: number | null;
   /** ISO 8601, milliseconds, UTC. */
   readonly time: string;
 };
 
-/** The head of the log at a size: C2SP tlog-checkpoint's three facts. */
+/** The head of the log at a size: C2SP tlog-checkpoint's three facts. `rootHash` is in base64, as there. */
 export type Checkpoint = { readonly origin: string; readonly size: number; readonly rootHash: string };
 
-/** A text that is stored encrypted: arguments, results, reasons (AUD-79). */
+/**
+ * A text that is stored encrypted: arguments, results, reasons (AUD-79). Its commitment stands in `evidence.commitments`,
+ * under its field, of the entry that it is recorded with; the nonce of the commitments is itself the field `nonce`.
+ */
 export type SealedField = {
   readonly actionId: ActionId | null;
-  /** For instance `arguments`, `raw`, `result`, `request`, `change_set`, `response`. */
+  /** For instance `nonce`, `arguments`, `raw`, `result`, `request`, `change_set`, `response`. */
   readonly field: string;
   readonly plaintext: Uint8Array;
+  /** A person's random reference, whose erasure takes this text along; absent: the run as a whole. */
+  readonly subject?: string;
 };

@@ -1,4 +1,4 @@
-import { chownSync, closeSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { CountersignError, isCountersignError } from "../domain/index.ts";
 import { createAccessLock } from "./access-lock.ts";
@@ -11,9 +11,11 @@ import { createFileAt, deleteFileAt, type OpenTree, readFileAt, replaceFileAt } 
 import { type Owner, randomName, type WorkspaceDeps } from "./host.ts";
 import { ignoredFolders } from "./ignored-folders.ts";
 import type { KnownFile } from "./known-files.ts";
+import { makeWorkFolder } from "./make-work-folder.ts";
 import { checkedEnvironment, checkedToolchains } from "./operator-inputs.ts";
 import { allowedTasks } from "./process-limits.ts";
 import { removeFolder } from "./remove-folder.ts";
+import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
 import { runInSandbox } from "./sandbox.ts";
 import type { Toolchain } from "./sandbox-flags.ts";
@@ -55,6 +57,7 @@ export async function createWorkspace(
   await using undo = new AsyncDisposableStack();
   const environment = checkedEnvironment(options.environment);
   const toolchains = checkedToolchains(options.toolchains, deps.home);
+  await requireBubblewrap(deps);
   const runUid = await takeRunUid(deps, options.runUids);
   undo.defer(() => runUid.release());
 
@@ -72,12 +75,6 @@ export async function createWorkspace(
   const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, tasks: allowedTasks() };
   const parts = { base, runFolder, workFolder, root, known, place, limits: options.limits };
   return assemble(deps, parts, options.buildOutput, undo.move());
-}
-
-function makeWorkFolder(path: string, owner: Owner): string {
-  makeFolderWith(path, 0o700);
-  if (owner !== null) chownSync(path, owner.uid, owner.gid);
-  return path;
 }
 
 type Parts = {

@@ -2,13 +2,10 @@ import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CountersignError } from "../domain/index.ts";
-import { askGit, type GitAnswer } from "./git.ts";
+import { type FoundSource, localRepositoryId } from "./found-source.ts";
+import { askGit } from "./git.ts";
 import type { WorkspaceDeps } from "./host.ts";
-import { type FoundSource, localRepositoryId } from "./mirror.ts";
-import { listUncommitted } from "./uncommitted.ts";
-
-/** Asks a repository of the user's own. Reads only; nothing that the repository configures is run. */
-export type AskSource = (commands: readonly string[]) => Promise<GitAnswer>;
+import { type AskSource, listUncommitted } from "./uncommitted.ts";
 
 /**
  * The commit of `HEAD` of the repository at exactly this path. Throws NOT_A_REPOSITORY for anything that is no folder with a
@@ -47,7 +44,7 @@ export async function readLocalSource(deps: WorkspaceDeps, typed: string, signal
     safeFolders: [...new Set([folder, gitFolder, await realpath(join(folder, ".git")), commonFolder])].filter((path) =>
       path.startsWith("/"),
     ),
-    uncommitted: await listUncommitted(ask, folder),
+    uncommitted: await listUncommitted(ask, folder, gitFolder),
   };
 }
 

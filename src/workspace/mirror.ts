@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
 import { chmod, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RepositoryRef } from "../domain/index.ts";
 import { listTree } from "./base-tree.ts";
 import { claim } from "./claim.ts";
+import type { FoundSource } from "./found-source.ts";
 import { askGit, runGit } from "./git.ts";
 import type { WorkspaceDeps } from "./host.ts";
 import { readLocalSource } from "./local-source.ts";
@@ -17,29 +17,11 @@ export type BaseSource =
   | { readonly kind: "path"; readonly path: string }
   | { readonly kind: "url"; readonly url: string };
 
-/** One commit that can be fetched, and how. */
-export type FoundSource = {
-  readonly repository: RepositoryRef;
-  readonly commitSha: string;
-  readonly objectFormat: "sha1" | "sha256";
-  /** What git fetches from; the protocol named is the only one allowed, and only for this fetch (SEC-78). */
-  readonly address: string;
-  readonly protocol: "file" | "https" | "http";
-  /** Folders that git may read though another user owns them: those of the typed path, never `*`. */
-  readonly safeFolders: readonly string[];
-  /** Paths whose uncommitted state is left out (GH-141), sorted. */
-  readonly uncommitted: readonly string[];
-};
-
 export type OpenedBase = {
   readonly base: BaseTree;
   readonly repository: RepositoryRef;
   readonly uncommitted: readonly string[];
 };
-
-/** `local:` and the first 16 hex digits of the SHA-256 of a real path or URL (GH-141). */
-export const localRepositoryId = (place: string): string =>
-  `local:${createHash("sha256").update(place).digest("hex").slice(0, 16)}`;
 
 /**
  * Finds the commit of a path's `HEAD` (of a URL's default branch), fetches exactly it into the repository's mirror and lists

@@ -1,7 +1,7 @@
 import { CountersignError } from "../domain/index.ts";
+import { type FoundSource, localRepositoryId } from "./found-source.ts";
 import { runGit } from "./git.ts";
 import type { WorkspaceDeps } from "./host.ts";
-import { type FoundSource, localRepositoryId } from "./mirror.ts";
 
 const loopbackHosts = new Set(["127.0.0.1", "[::1]", "localhost"]);
 

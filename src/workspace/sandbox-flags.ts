@@ -19,8 +19,12 @@ export const commandFolderInside = "/opt/command";
 
 const mebibyte = 1024 * 1024;
 
-/** ACI-55: nothing asks, pages or colours. `LANG` and `CI` are among the first flags already. */
-const quietEnvironment = {
+/** After `PATH`: what SEC-43 has, then ACI-55, so that nothing asks, pages or colours. */
+const fixedEnvironment = {
+  HOME: "/home/agent",
+  TMPDIR: "/tmp",
+  LANG: "C.UTF-8",
+  CI: "1",
   TERM: "dumb",
   NO_COLOR: "1",
   PAGER: "cat",
@@ -31,6 +35,9 @@ const quietEnvironment = {
   DEBIAN_FRONTEND: "noninteractive",
   TZ: "UTC",
 };
+
+/** The variables that every command finds, beside those that its shell sets. */
+export const environmentNamesInside: readonly string[] = ["PATH", ...Object.keys(fixedEnvironment)];
 
 /** Where programs are looked for inside, in order. */
 export function searchPathInside(toolchains: readonly Toolchain[]): readonly string[] {
@@ -52,8 +59,7 @@ export function sandboxFlags(layout: SandboxLayout, argv: readonly string[]): re
   return [
     ...namespaces.split(" "),
     ..."--uid 1000 --gid 1000 --hostname sandbox --die-with-parent --new-session --cap-drop ALL --clearenv".split(" "),
-    ...setenv({ PATH: searchPathInside(layout.toolchains).join(":"), HOME: "/home/agent", TMPDIR: "/tmp" }),
-    ...setenv({ LANG: "C.UTF-8", CI: "1", ...quietEnvironment, ...layout.environment }),
+    ...setenv({ PATH: searchPathInside(layout.toolchains).join(":"), ...fixedEnvironment, ...layout.environment }),
     ...system.split(" "),
     ...["--ro-bind", `${generated}/passwd`, "/etc/passwd", "--ro-bind", `${generated}/group`, "/etc/group"],
     ...["--ro-bind", `${generated}/hosts`, "/etc/hosts", "--ro-bind", `${generated}/empty`, "/etc/resolv.conf"],

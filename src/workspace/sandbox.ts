@@ -12,6 +12,7 @@ import { nameLeftovers } from "./leftovers.ts";
 import { type OpenPipe, openPipe } from "./output-pipes.ts";
 import { processLimits } from "./process-limits.ts";
 import { descendantsOf, findSupervisor, isGone, type ProcessFacts, sendSignal } from "./process-tree.ts";
+import { userNamespaceRemedy } from "./require-bubblewrap.ts";
 import { sandboxFlags } from "./sandbox-flags.ts";
 import { commandInside, type SandboxPlace } from "./sandbox-place.ts";
 import { readStatus, type SandboxStatus } from "./sandbox-status.ts";
@@ -212,7 +213,9 @@ async function waitUntilEmpty(child: ChildProcess, status: SandboxStatus): Promi
 function failedToStart(exit: Exit, output: Uint8Array): CountersignError {
   const lines = Buffer.from(output).toString("utf8").trimEnd().split("\n");
   const line = lines.findLast((text) => /^(bwrap|prlimit): /.test(text)) ?? "no message";
+  const remedy = userNamespaceRemedy();
   return new CountersignError("SANDBOX_FAILED", `no sandbox came to be: ${line}`, {
     details: { exitCode: exit.exitCode, signal: exit.signal },
+    ...(remedy === null ? {} : { remedy }),
   });
 }

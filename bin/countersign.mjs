@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+// The package's command. It checks the platform, changes over to the pinned Node.js where this one is too old to strip
+// types, and only then loads the program.
+import { spawn } from "child_process";
+import { fileURLToPath } from "url";
+import { pinnedNode, requirePinnedNode, requirePlatform } from "./platform.mjs";
+
+const oldestMajor = 24;
+
+requirePlatform();
+if (Number(process.versions.node.split(".")[0]) >= oldestMajor) {
+  await import("../src/main.ts");
+} else {
+  requirePinnedNode();
+  const self = fileURLToPath(import.meta.url);
+  // The channel closes when this process dies, even by SIGKILL: then the program stops as on SIGTERM.
+  const child = spawn(pinnedNode, [self].concat(process.argv.slice(2)), { stdio: [0, 1, 2, "ipc"] });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    process.stderr.write(`countersign: the pinned Node.js does not start: ${error.message}\n`);
+    process.exitCode = 2;
+  });
+  child.on("exit", (code, signal) => {
+    process.exitCode = signal === null ? code : 1;
+  });
+}

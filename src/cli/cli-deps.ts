@@ -1,0 +1,46 @@
+import type { Clock, JsonObject, Requester } from "../domain/index.ts";
+import type { Keys, Ledger } from "../ledger/index.ts";
+import type { AskApproval, RunDeps, RunEvent } from "../run/index.ts";
+import type { Store } from "../store/index.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** What is on record: opened for one command and closed after it. */
+export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
+
+/** One part that `doctor` tried for real. */
+export type Check = {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** What to do, where it is not ok. */
+  readonly remedy: string;
+};
+
+/** What the commands work with; `main.ts` gives it. */
+export type CliDeps = {
+  readonly terminal: Terminal;
+  /** Of Countersign. */
+  readonly version: string;
+  readonly clock: Clock;
+  /** Aborted on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  /** The current folder, for relative paths. */
+  readonly folder: string;
+  /** The person at the terminal. */
+  readonly requester: Requester;
+  readonly openRecords: () => Promise<Records>;
+  readonly openRuns: (hooks: {
+    readonly onEvent: (event: RunEvent) => void;
+    readonly askApproval: AskApproval | null;
+  }) => Promise<RunDeps & AsyncDisposable>;
+  /** Tries the parts named, each for real. */
+  readonly examine: (parts: ReadonlySet<"all" | "sandbox" | "model">, signal: AbortSignal) => Promise<readonly Check[]>;
+  /** Text of each file of `tools_schemas/`, by name. */
+  readonly toolSchemas: () => ReadonlyMap<string, string>;
+  readonly schemasFolder: string;
+};
+
+/** Prints one JSON value and a line feed. */
+export function printJson(terminal: Terminal, value: JsonObject | readonly JsonObject[]): void {
+  terminal.out(`${JSON.stringify(value, null, 2)}\n`);
+}

@@ -1,0 +1,64 @@
+import { Command, CommanderError } from "commander";
+import { CountersignError, isCountersignError } from "../domain/index.ts";
+import { addAuditCommands } from "./audit-commands.ts";
+import type { CliDeps } from "./cli-deps.ts";
+import { addDoctorCommand } from "./doctor-command.ts";
+import { addRunCommand } from "./run-command.ts";
+import { addRunsCommands } from "./runs-commands.ts";
+import { addSchemasCommand } from "./schemas-command.ts";
+import { plain } from "./terminal.ts";
+
+/** Bad usage or configuration: the command line, the environment, the policy and settings files. */
+const usageCodes = new Set([
+  "USAGE",
+  "CONFIG_INVALID",
+  "POLICY_INVALID",
+  "ISSUE_EMPTY",
+  "ISSUE_UNREADABLE",
+  "NOT_A_REPOSITORY",
+  "RUN_UID_UNUSABLE",
+  "STORE_PATH_UNREACHABLE",
+  "BUBBLEWRAP_MISSING",
+]);
+
+/**
+ * Runs one command line, without the program's name. Answers with the exit code: 0 done, 1 the thing checked does not hold
+ * or the run ended otherwise, 2 bad usage or configuration. Never throws: an error is one line on standard error.
+ */
+export async function runCommandLine(argv: readonly string[], deps: CliDeps): Promise<number> {
+  let exitCode = 0;
+  const program = createProgram(deps, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    deps.terminal.err(plain(`countersign: ${errorLine(error)}\n`));
+    return isCountersignError(error) && usageCodes.has(error.code) ? 2 : 1;
+  }
+}
+
+/** One line: what was got and what is expected, then what to do. A bug shows where it happened instead. */
+export function errorLine(error: unknown): string {
+  if (error instanceof CountersignError)
+    return `${error.message}; ${error.remedy} [${error.code}]`.replaceAll("\n", " ");
+  return `a fault in Countersign itself: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+}
+
+function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Command {
+  const program = new Command("countersign")
+    .description(
+      "turns an issue into a verified change, with every action authorized, executed and recorded on its own",
+    )
+    .version(deps.version)
+    .exitOverride()
+    .configureOutput({ writeOut: deps.terminal.out, writeErr: deps.terminal.err });
+  addRunCommand(program, deps, finish);
+  addDoctorCommand(program, deps, finish);
+  addAuditCommands(program, deps, finish);
+  addRunsCommands(program, deps);
+  addSchemasCommand(program, deps);
+  return program;
+}

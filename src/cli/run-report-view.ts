@@ -1,0 +1,97 @@
+import type { ActionOutcome, JsonObject } from "../domain/index.ts";
+import type { RunReport, TestRun } from "../run/index.ts";
+import { reasonOf } from "./progress.ts";
+import { duration, plain, table } from "./terminal.ts";
+
+/** The contract's object (architecture, section 1.7), with what else a reader of a run wants to know. */
+export function reportJson(report: RunReport): JsonObject {
+  return {
+    run_id: report.runId,
+    conclusion: report.conclusion,
+    cause: report.cause,
+    stop_reason: report.stopReason,
+    title: report.title,
+    summary: report.summary,
+    pull_request: null,
+    patch: report.patch,
+    patch_kept: report.patchKept,
+    diff_stat: report.diffStat,
+    left_out: report.leftOut,
+    tests: {
+      command: report.tests.command,
+      derived: report.tests.derived,
+      before: testsJson(report.tests.before),
+      after: testsJson(report.tests.after),
+    },
+    actions: report.actions.map(actionJson),
+    trace_id: report.traceId,
+    ledger: { size: report.ledger.size, root_hash: report.ledger.rootHash, verified: report.ledger.verified },
+    tokens: report.tokens,
+    duration_ms: report.durationMs,
+  };
+}
+
+const testsJson = (tests: TestRun | null): JsonObject | null =>
+  tests === null
+    ? null
+    : {
+        exit_code: tests.exitCode,
+        timed_out: tests.timedOut,
+        passed_count: tests.passedCount,
+        failed_count: tests.failedCount,
+        duration_ms: tests.durationMs,
+        missing: tests.missing,
+      };
+
+const actionJson = (outcome: ActionOutcome): JsonObject => ({
+  action_id: outcome.actionId,
+  tool: outcome.tool,
+  state: outcome.state,
+  status: outcome.status,
+  decision: outcome.decision?.effect ?? null,
+  policy_ids: outcome.decision?.policyIds ?? [],
+  reason: outcome.refusal === null ? null : { code: outcome.refusal.code, message: outcome.refusal.received },
+  arguments_digest: outcome.argumentsDigest,
+  duration_ms: outcome.durationMs,
+});
+
+/** The end of a run for a person: the action table, the verdict, where the patch is and how to look further. */
+export function reportText(report: RunReport): string {
+  const rows = report.actions.map((outcome) => [
+    outcome.tool,
+    outcome.decision?.effect ?? "-",
+    outcome.state,
+    outcome.status,
+    duration(outcome.durationMs),
+    reasonOf(outcome),
+  ]);
+  const { files, added, removed } = report.diffStat;
+  const kept = report.patchKept === null ? "none" : `npx --no ${report.patchKept}`;
+  const lines = [
+    "",
+    table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]),
+    `conclusion  ${report.conclusion}: ${report.cause}`,
+    ...(report.title === "" ? [] : [`title       ${report.title} (the model's)`]),
+    `tests       ${report.tests.command ?? "no command"}: before ${testsText(report.tests.before)}, after ${testsText(report.tests.after)}`,
+    `change      ${files} files, +${added} -${removed}`,
+    ...(report.leftOut.length === 0
+      ? []
+      : [`left out    ${report.leftOut.join(", ")} (no authorized action wrote it)`]),
+    `patch       ${kept}`,
+    `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${report.ledger.verified ? "verified" : "NOT VERIFIED"}`,
+    `trace       ${report.traceId}`,
+    `tokens      ${report.tokens.input} in, ${report.tokens.output} out`,
+    `time        ${duration(report.durationMs)}`,
+    `look at     npx --no countersign audit show ${report.runId}`,
+    "",
+  ];
+  return plain(lines.join("\n"));
+}
+
+function testsText(tests: TestRun | null): string {
+  if (tests === null) return "not run";
+  if (tests.missing !== null) return "not run";
+  if (tests.timedOut) return "timed out";
+  const counts = tests.passedCount === null ? "" : `, ${tests.passedCount} passed, ${tests.failedCount ?? 0} failed`;
+  return `exit ${tests.exitCode ?? "-"}${counts}`;
+}

@@ -1,0 +1,40 @@
+/** Where a command reads and prints. Nothing in `cli` touches the process itself. */
+export type Terminal = {
+  /** Writes to standard output. */
+  readonly out: (text: string) => void;
+  /** Writes to standard error. */
+  readonly err: (text: string) => void;
+  /** Whether standard error is a terminal that can redraw a line. */
+  readonly isLive: boolean;
+  /** Columns of that terminal. */
+  readonly columns: number;
+  /** Asks a question and answers with the line typed; null where nobody can be asked. Rejects with the signal's reason. */
+  readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | null;
+};
+
+/** Text of strangers for a terminal: control characters and invisible ones become visible escapes. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
+    character === "\n" || character === "\t"
+      ? character
+      : `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`,
+  );
+}
+
+/** A table with columns as wide as their widest cell, two spaces apart; the last column runs free. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, at) => Math.max(widest[at] ?? 0, cell.length)),
+    [],
+  );
+  const line = (row: readonly string[]): string =>
+    row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join("  ");
+  return rows.map((row) => `${line(row)}\n`).join("");
+}
+
+/** `812 ms`, `3.4 s`, `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}

@@ -1,0 +1,131 @@
+import { join } from "node:path";
+import { CountersignError, Secret } from "./domain/index.ts";
+
+/** What the environment says, checked once. Rooms get plain values from it, never the whole. */
+export type Config = {
+  /** Absolute. */
+  readonly home: string;
+  /** Null: the embedded database. */
+  readonly databaseUrl: Secret | null;
+  /** Absolute; the shipped set `standard` unless set. */
+  readonly policiesFolder: string;
+  /** User ids of sandboxes where the service is root; both ends included. */
+  readonly runUids: { readonly first: number; readonly last: number } | null;
+  readonly logLevel: LogLevel;
+  /** An error where no model is configured: most commands need none. */
+  readonly model: ModelConfig | CountersignError;
+};
+
+export type ModelConfig = { readonly baseUrl: string; readonly apiKey: Secret | null; readonly name: string };
+
+const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One line for a value that can't be used: variable, what was got, what is expected, an example. */
+function unusable(variable: string, got: string, expected: string, example: string): CountersignError {
+  return new CountersignError("CONFIG_INVALID", `${variable}: got ${got}, expected ${expected}`, {
+    remedy: `for example ${variable}=${example}`,
+    details: { variable },
+  });
+}
+
+/**
+ * Reads the environment of this process. `root` is the folder of the checkout, `isRoot` whether this user is root.
+ * Throws `CONFIG_INVALID`.
+ */
+export function loadConfig(place: {
+  readonly root: string;
+  readonly folder: string;
+  readonly isRoot: boolean;
+}): Config {
+  return readConfig(process.env, place);
+}
+
+/** As `loadConfig`, from a given environment. An empty value counts as unset. */
+export function readConfig(
+  environment: Environment,
+  place: { readonly root: string; readonly folder: string; readonly isRoot: boolean },
+): Config {
+  const value = (name: string): string | null => environment[name] || null;
+  const path = (name: string, fallback: string): string => resolvePath(name, value(name) ?? fallback, place.folder);
+  return {
+    home: path("COUNTERSIGN_HOME", place.isRoot ? "/var/lib/countersign" : join(place.folder, ".countersign")),
+    databaseUrl: readDatabaseUrl(value("DATABASE_URL")),
+    policiesFolder: path("COUNTERSIGN_POLICIES", join(place.root, "policies", "standard")),
+    runUids: readRunUids(value("COUNTERSIGN_RUN_UIDS")),
+    logLevel: readLogLevel(value("LOG_LEVEL")),
+    model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
+  };
+}
+
+function resolvePath(name: string, text: string, folder: string): string {
+  if (text.includes("\0") || text.includes("\n"))
+    throw unusable(name, "a control character", "a folder", "/srv/countersign");
+  return text.startsWith("/") ? text : join(folder, text);
+}
+
+function readDatabaseUrl(text: string | null): Secret | null {
+  if (text === null) return null;
+  const url = URL.parse(text);
+  if (url === null || !["postgres:", "postgresql:"].includes(url.protocol)) {
+    // The value may hold a password: only its form is told.
+    const got = url === null ? "something that is no URL" : `a URL of the scheme \`${url.protocol}\``;
+    throw unusable("DATABASE_URL", got, "a PostgreSQL URL", "postgres://user:password@localhost:5432/countersign");
+  }
+  return new Secret(text);
+}
+
+/** Linux: -1 as a 32 bit number means "no id". */
+const largestUid = 2 ** 32 - 2;
+
+function readRunUids(text: string | null): Config["runUids"] {
+  if (text === null) return null;
+  const form = /^(\d{1,10})(?:-(\d{1,10}))?$/.exec(text);
+  const first = Number(form?.[1] ?? 0);
+  const last = Number(form?.[2] ?? first);
+  if (form === null || first < 1 || last < first || last > largestUid) {
+    throw unusable("COUNTERSIGN_RUN_UIDS", `\`${text}\``, "a user id above 0 or a range of them", "64200-64299");
+  }
+  return { first, last };
+}
+
+function readLogLevel(text: string | null): LogLevel {
+  const level = logLevels.find((name) => name === (text ?? "warn"));
+  if (level === undefined) throw unusable("LOG_LEVEL", `\`${text}\``, `one of ${logLevels.join(", ")}`, "info");
+  return level;
+}
+
+/** OpenAI's own API, as the `openai` package takes it when a key is set and no address. */
+const defaultBaseUrl = "https://api.openai.com/v1";
+
+function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): Config["model"] {
+  const url = URL.parse(baseUrl ?? defaultBaseUrl);
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    throw unusable("OPENAI_BASE_URL", `\`${baseUrl}\``, "an http or https address", "http://127.0.0.1:8080/v1");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw unusable(
+      "OPENAI_BASE_URL",
+      "an address with a user name",
+      "one without; the key goes to OPENAI_API_KEY",
+      defaultBaseUrl,
+    );
+  }
+  if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw unusable("OPENAI_API_KEY", "a value with spaces or control characters", "the key alone", "sk-...");
+  }
+  if (name === null) return unusable("OPENAI_MODEL", "nothing", "the name of a model that the server has", "gpt-5");
+  if (baseUrl === null && apiKey === null) {
+    const expected = "the base address of a model server";
+    return unusable("OPENAI_BASE_URL", "nothing, and no OPENAI_API_KEY", expected, "http://127.0.0.1:8080/v1");
+  }
+  return { baseUrl: url.href.replace(/\/$/, ""), apiKey: apiKey === null ? null : new Secret(apiKey), name };
+}
+
+/** The model's settings. Throws `CONFIG_INVALID` with the variable that is missing. */
+export function requireModel({ model }: Config): ModelConfig {
+  if (model instanceof CountersignError) throw model;
+  return model;
+}

@@ -1,0 +1,17 @@
+import type { ApprovalId, Decision, IdSource } from "../domain/index.ts";
+import type { Ledger } from "../ledger/index.ts";
+import type { AuthorizationRequest, RepositoryPolicies } from "../policy/index.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { PendingApproval } from "./pending-approval.ts";
+
+/** What the gateway works with. The hands (workspace, sandbox) come with each run's context, from the composition root alone. */
+export type GatewayDeps = IdSource & {
+  readonly catalogue: Catalogue;
+  readonly ledger: Ledger;
+  /** Pure; one request for each resource; an error is a deny. */
+  readonly authorize: (requests: readonly AuthorizationRequest[], policies: RepositoryPolicies) => Decision;
+  /** Questions that wait for a person. An answer takes its question out, so that it can be given once. */
+  readonly openQuestions: Map<ApprovalId, PendingApproval>;
+  /** How long a question waits for its answer (AUD-38). */
+  readonly approvalExpiresAfterMs: number;
+};

@@ -1,0 +1,17 @@
+/**
+ * The only way from a proposed action to a side effect: parse, authorize, validate, execute, record.
+ * Door: `perform`, `answerApproval`, the catalogue of actions and what they remember of a run.
+ * Never: an effect without a decision and a durable intent before it, or an outcome that is not recorded. Nothing here
+ * trusts a word of the model: arguments are data, and permissions come from the policy alone.
+ */
+
+export type { ActionSettings } from "./action-description.ts";
+export { answerApproval } from "./answer-approval.ts";
+export { type Catalogue, createCatalogue, modelTools } from "./catalogue.ts";
+export { createFingerprints, type Fingerprints } from "./fingerprints.ts";
+export type { GatewayDeps } from "./gateway-deps.ts";
+export type { ApprovalAnswer, PendingApproval } from "./pending-approval.ts";
+export { perform } from "./perform.ts";
+export type { RunContext } from "./run-context.ts";
+export { createSavedPages, type SavedPages } from "./saved-pages.ts";
+export { openSealedChangeSet } from "./sealed-change-set.ts";

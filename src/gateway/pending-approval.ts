@@ -1,0 +1,70 @@
+import { type Actor, type ApprovalId, canonicalBytes, type Decision, type JsonObject } from "../domain/index.ts";
+import type { Transaction } from "../store/index.ts";
+import type { Facts } from "./facts.ts";
+import type { ParsedAction } from "./parse.ts";
+import type { RunContext } from "./run-context.ts";
+import { commitArguments, type Trail } from "./trail.ts";
+
+/** A question that is open, with all that its answer will be held against. */
+export type PendingApproval = {
+  readonly approvalId: ApprovalId;
+  readonly trail: Trail;
+  readonly parsed: ParsedAction;
+  readonly facts: Facts;
+  readonly decision: Decision;
+  readonly bindings: JsonObject;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+};
+
+/** `reason` is a person's free text: sealed, and told to the model. */
+export type ApprovalAnswer =
+  | { readonly kind: "granted" | "refused"; readonly actor: Actor; readonly reason: string }
+  | { readonly kind: "expired" };
+
+/**
+ * What an approval is bound to (AUD-35): the action, its semantic arguments, the policies, risk and requester, and the
+ * content: of everything that could be run for `execute`, else of the files named.
+ */
+export async function bindingsOf(
+  run: RunContext,
+  trail: Trail,
+  action: { readonly parsed: ParsedAction; readonly facts: Facts; readonly decision: Decision },
+): Promise<JsonObject> {
+  const { parsed, facts, decision } = action;
+  const semantic = Object.fromEntries(
+    Object.entries(parsed.arguments).filter(([name]) => parsed.action.semanticFields.includes(name)),
+  );
+  return {
+    actionId: trail.proposed.actionId,
+    argumentsCommitment: commitArguments(trail, canonicalBytes(semantic)),
+    policySetDigest: decision.policySetDigest,
+    repositoryPolicyDigest: decision.repositoryPolicyDigest,
+    risk: facts.risk,
+    requester: run.requesterReference,
+    content: parsed.action.group === "execute" ? await run.workspace.fingerprint() : await fileContents(run, facts),
+  };
+}
+
+const largestBoundFileBytes = 64 * 1024 * 1024;
+
+async function fileContents(run: RunContext, facts: Facts): Promise<JsonObject> {
+  const contents: Record<string, string> = {};
+  for (const { resolved } of facts.paths) {
+    const read = await run.workspace.readFile(resolved, largestBoundFileBytes);
+    contents[resolved] = read.kind === "file" ? read.sha256 : read.kind;
+  }
+  return contents;
+}
+
+/** The row that a question is found by, written in the transaction of its entry. */
+export function openApproval(run: RunContext, pending: PendingApproval): (tx: Transaction) => Promise<void> {
+  return async (tx) => {
+    const { approvalId, trail, bindings, expiresAt } = pending;
+    const row = { approval_id: approvalId, action_id: trail.proposed.actionId, run_id: run.runId };
+    await tx
+      .insertInto("approvals")
+      .values({ ...row, bindings: JSON.stringify(bindings), expires_at: expiresAt })
+      .execute();
+  };
+}

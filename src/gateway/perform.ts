@@ -1,0 +1,56 @@
+import type { ActionOutcome, ProposedAction } from "../domain/index.ts";
+import { seal } from "./authorized-action.ts";
+import { approvalUse, decisionAndIntent, proposal } from "./batches.ts";
+import { execute } from "./execute.ts";
+import { takeFacts, toRequests } from "./facts.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import { type ParsedAction, parse } from "./parse.ts";
+import { recordCancelled, recordExecution, recordRefused, recordWithheld } from "./record.ts";
+import type { RunContext } from "./run-context.ts";
+import { openTrail, type Trail } from "./trail.ts";
+import { validate } from "./validate.ts";
+
+/**
+ * Takes one proposed action to its recorded outcome: the only way to a side effect. A refusal is an outcome, never a
+ * throw. Throws `LEDGER_UNAVAILABLE`, before any effect, if proposal or intent can't be made durable.
+ */
+export async function perform(
+  deps: GatewayDeps,
+  run: RunContext,
+  proposed: ProposedAction,
+  signal: AbortSignal,
+): Promise<ActionOutcome> {
+  const trail = openTrail(deps.randomBytes, proposed, deps.clock());
+  await deps.ledger.append(run.lease, proposal(run, trail)); // 1 of 3: what was proposed, before anything is decided
+  const parsed = parse(deps.catalogue, proposed); // JSON to typed arguments and the effects they name
+  if (parsed.kind === "refused") return recordRefused(deps, run, trail, { ...parsed, authorized: null });
+  return carryOut(deps, run, { trail, parsed }, signal);
+}
+
+/** An action that was parsed, on its first way through or taken up again with a person's approval. */
+export type OpenAction = { readonly trail: Trail; readonly parsed: ParsedAction };
+
+/** From the decision to the outcome. An approved action comes here a second time: every fact is taken anew. */
+export async function carryOut(
+  deps: GatewayDeps,
+  run: RunContext,
+  { trail, parsed }: OpenAction,
+  signal: AbortSignal,
+): Promise<ActionOutcome> {
+  const facts = await takeFacts(run, parsed); // resolved paths and the risk they raise
+  if (facts.kind === "refused")
+    return recordRefused(deps, run, trail, { ...facts, parsed, stage: "validate", authorized: null });
+
+  const decision = deps.authorize(toRequests(run, parsed, facts, trail.approvalId !== null), run.repositoryPolicies);
+  const authorized = seal(parsed, facts, decision); // the one maker of an AuthorizedAction
+  if (authorized.kind !== "authorized") return recordWithheld(deps, run, trail, authorized);
+
+  const ready = await validate(run, authorized, signal); // path inside, fingerprint current, budget left, arguments unchanged
+  if (ready.kind === "refused")
+    return recordRefused(deps, run, trail, { ...ready, parsed, stage: "validate", authorized });
+  if (signal.aborted) return recordCancelled(deps, run, trail, authorized);
+
+  // INVARIANT: no entry, no effect (test/gateway/no-entry-no-effect.test.ts)
+  await deps.ledger.append(run.lease, decisionAndIntent(run, trail, ready), approvalUse(trail)); // 2 of 3: one transaction
+  return recordExecution(deps, run, trail, await execute(ready, signal)); // 3 of 3: aborts and throws are outcomes too
+}

@@ -1,0 +1,42 @@
+import type {
+  ActionId,
+  BudgetLeft,
+  ChangeSet,
+  RepositoryRef,
+  Requester,
+  RunId,
+  RunStatus,
+  TraceId,
+} from "../domain/index.ts";
+import type { RunLease } from "../ledger/index.ts";
+import type { RepositoryPolicies } from "../policy/index.ts";
+import type { Workspace } from "../workspace/index.ts";
+import type { ActionSettings } from "./action-description.ts";
+import type { Fingerprints } from "./fingerprints.ts";
+import type { SavedPages } from "./saved-pages.ts";
+
+/** What the gateway knows of the run that it serves. Facts that change are functions, asked at each action. */
+export type RunContext = {
+  readonly runId: RunId;
+  readonly traceId: TraceId;
+  readonly attempt: number;
+  readonly lease: RunLease;
+  readonly requester: Requester;
+  /** Random; the ledger knows the person by nothing else (AUD-79). */
+  readonly requesterReference: string;
+  readonly repository: RepositoryRef;
+  readonly repositoryPolicies: RepositoryPolicies;
+  readonly runState: () => RunStatus;
+  readonly budgetLeft: () => BudgetLeft;
+  /** The run's checkout; for the host's verification a fresh one. */
+  readonly workspace: Workspace;
+  readonly fingerprints: Fingerprints;
+  readonly pages: SavedPages;
+  readonly settings: ActionSettings;
+  /** Where a person can be asked. `none`: what needs an approval is denied at once (AUD-28). */
+  readonly approvalChannel: "terminal" | "none";
+  /** Key of the digests that people and traces see (AUD-16). */
+  readonly runKey: Uint8Array;
+  /** Told of each recorded change set, in order: the attribution is made from these alone (AUD-21). */
+  readonly onRecordedChange: (actionId: ActionId, changeSet: ChangeSet) => void;
+};

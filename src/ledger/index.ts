@@ -1,0 +1,36 @@
+/**
+ * The durable, tamper-evident log of everything that is done, and the keys of what is sealed beside it.
+ * Door: `openKeys`, `openLedger` with `append`, `verifyLedger`, and the questions of `audit show` and `runs list`.
+ * Never: no entry is changed or taken away, no argument or result reaches SQL unsealed, nothing here decides.
+ */
+export type { AuditEvent, AuditedAction } from "./audited-action.ts";
+export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
+export { type Ledger, type LedgerDeps, type NewBatch, openLedger } from "./ledger.ts";
+export {
+  consistencyProof,
+  inclusionProof,
+  leafHash,
+  type TreeHead,
+  verifyConsistency,
+  verifyInclusion,
+} from "./merkle.ts";
+export type { RunLease } from "./prepare-batch.ts";
+export { proofReader } from "./proof-reader.ts";
+export {
+  type AuditedRun,
+  type ListedRun,
+  listRuns,
+  type OpenedText,
+  readActionEntries,
+  readActionTexts,
+  readNonce,
+  readRunEntries,
+  readRunTexts,
+  showAction,
+  showRun,
+} from "./queries.ts";
+export { readForVerification } from "./read-for-verification.ts";
+export { sealCommitted } from "./seal-committed.ts";
+export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
+export type { Finding, FindingCode, Trust } from "./verification-walk.ts";
+export { type Verification, verifyLedger } from "./verify.ts";

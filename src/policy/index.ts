@@ -1,0 +1,18 @@
+/**
+ * What may be done: the operator's Cedar policies, the floor in code under them, and what a repository forbids on top; also
+ * the operator's and the repository's settings, which can only narrow.
+ * Door: `loadPolicies` gives an engine whose `authorize` decides; `riskOf` raises risks; the loaders of both settings.
+ * Never: no effect, no decision from text other than typed arguments, no widening by a repository, no allow after an error.
+ */
+export type {
+  AuthorizationPrincipal,
+  AuthorizationRequest,
+  PolicyEngine,
+  RepositoryPolicies,
+  RepositoryPolicy,
+} from "./authorization-request.ts";
+export { githubWrites } from "./floor.ts";
+export { type CatalogueEntry, compilePolicies, loadPolicies, type PolicyDeps } from "./load-policies.ts";
+export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
+export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";
+export { compileRepositoryPolicies, type ForbidText, noRepositoryPolicies } from "./repository-policies.ts";

@@ -1,0 +1,200 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { CountersignError } from "../domain/index.ts";
+import { describeIssue } from "./describe-issue.ts";
+
+const count = (least: number, most: number) => z.int().min(least).max(most);
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+const gibibyte = 1024 * mebibyte;
+const tebibyte = 1024 * gibibyte;
+
+/** SEC-44: never the whole system, a home, or where sockets, state and secrets lie. */
+const closedFolders = /^\/($|(home|root|run|var|sys|proc|dev|etc|tmp|boot|workspace)(\/|$))/;
+const folder = z
+  .string()
+  .refine((value) => path.isAbsolute(value) && path.normalize(value) === value && !value.endsWith("/"), {
+    error: "an absolute path without `.`, `..` or a slash at its end",
+  })
+  .refine((value) => !closedFolders.test(value), {
+    error: "a folder outside homes, /root, /run, /var, /sys and the like",
+  });
+
+/** ACI-56: names that never pass into a sandbox, whoever sets them. */
+const secretName = /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i;
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: "letters, digits and `_`" })
+  .refine((value) => !secretName.test(value), {
+    error: "a name without KEY, SECRET, TOKEN, PASSWORD, CREDENTIAL, AUTH",
+  });
+const variableValue = z
+  .string()
+  .max(4096)
+  .regex(/^[^\0\r\n]*$/, { error: "one line" });
+
+const limits = z
+  .strictObject({
+    minutes: count(1, 24 * 60).default(60),
+    turns: count(1, 10_000).default(100),
+    input_tokens: count(1, 1_000_000_000).default(3_000_000),
+    output_tokens: count(1, 1_000_000_000).default(200_000),
+    files: count(1, 50_000).default(20),
+    lines: count(1, 10_000_000).default(800),
+  })
+  .transform((value) => ({
+    minutes: value.minutes,
+    turns: value.turns,
+    inputTokens: value.input_tokens,
+    outputTokens: value.output_tokens,
+    files: value.files,
+    lines: value.lines,
+  }));
+
+const sandbox = z
+  .strictObject({
+    work_bytes: count(mebibyte, tebibyte).default(2 * gibibyte),
+    work_inodes: count(1_000, 100_000_000).default(400_000),
+    memory_bytes: count(16 * mebibyte, 16 * tebibyte).default(4 * gibibyte),
+    processes: count(8, 65_536).default(512),
+    file_bytes: count(kibibyte, tebibyte).default(gibibyte),
+    open_files: count(64, 1_048_576).default(4096),
+    network: z.literal("none").default("none"),
+    read_only_binds: z.array(folder).max(32).default([]),
+    path: z.array(folder).max(32).default([]),
+    environment: z.record(variableName, variableValue).default({}),
+  })
+  .transform((value) => ({
+    workBytes: value.work_bytes,
+    workInodes: value.work_inodes,
+    memoryBytes: value.memory_bytes,
+    processes: value.processes,
+    fileBytes: value.file_bytes,
+    openFiles: value.open_files,
+    network: value.network,
+    readOnlyBinds: value.read_only_binds,
+    path: value.path,
+    environment: value.environment,
+  }));
+
+const tree = z
+  .strictObject({
+    files: count(1, 10_000_000).default(50_000),
+    total_bytes: count(1, 16 * tebibyte).default(gibibyte),
+    file_bytes: count(1, tebibyte).default(50 * mebibyte),
+    path_bytes: count(1, 4096).default(4096),
+    levels: count(1, 1024).default(64),
+  })
+  .transform((value) => ({
+    files: value.files,
+    totalBytes: value.total_bytes,
+    fileBytes: value.file_bytes,
+    pathBytes: value.path_bytes,
+    levels: value.levels,
+  }));
+
+const price = z.number().nonnegative();
+const model = z
+  .strictObject({
+    context_tokens: count(1_024, 100_000_000).optional(),
+    prices: z
+      .strictObject({ input: price, output: price, cached_input: price.optional(), cache_write: price.optional() })
+      .optional(),
+  })
+  .transform((value) => ({
+    contextTokens: value.context_tokens ?? null,
+    pricesUsdPerMillion:
+      value.prices === undefined
+        ? null
+        : {
+            input: value.prices.input,
+            output: value.prices.output,
+            cachedInput: value.prices.cached_input ?? value.prices.input,
+            cacheWrite: value.prices.cache_write ?? value.prices.input,
+          },
+  }));
+
+const fiveMinutes = 5;
+const sevenDays = 7 * 24 * 60;
+
+/** The file as written, and what it means: a key left out has the value of the shipped set `standard`. */
+const OperatorFile = z
+  .strictObject({
+    failure_policy: z.enum(["fail_operation", "shutdown"]).default("fail_operation"),
+    approvals: z
+      .strictObject({ expire_after_minutes: count(fiveMinutes, sevenDays).default(24 * 60) })
+      .prefault({})
+      .transform((value) => ({ expireAfterMinutes: value.expire_after_minutes })),
+    concurrency: z
+      .strictObject({
+        runs_per_installation: count(1, 1_000).default(4),
+        runs_per_repository: count(1, 1_000).default(1),
+      })
+      .prefault({})
+      .transform((value) => ({
+        runsPerInstallation: value.runs_per_installation,
+        runsPerRepository: value.runs_per_repository,
+      })),
+    limits: limits.prefault({}),
+    setup: z
+      .strictObject({
+        timeout_s: count(1, 24 * 3600).default(600),
+        network: z.enum(["none", "registries"]).default("none"),
+      })
+      .prefault({})
+      .transform((value) => ({ timeoutMs: value.timeout_s * 1000, network: value.network })),
+    verify: z
+      .strictObject({ timeout_s: count(1, 24 * 3600).default(900) })
+      .prefault({})
+      .transform((value) => ({ timeoutMs: value.timeout_s * 1000 })),
+    on_failure: z.enum(["patch", "branch"]).default("patch"),
+    draft: z.enum(["until_verified", "always"]).default("until_verified"),
+    sandbox: sandbox.prefault({}),
+    tree: tree.prefault({}),
+    model: model.prefault({}),
+  })
+  .transform(({ failure_policy, on_failure, ...same }) => ({
+    ...same,
+    failurePolicy: failure_policy,
+    onFailure: on_failure,
+  }));
+
+/**
+ * What the operator sets, from `operator.json` (AUD-90), with the units in the names. Limits, timeouts, `onFailure` and
+ * `draft` are both the default and the upper bound of what a repository may set.
+ */
+export type OperatorSettings = z.infer<typeof OperatorFile>;
+
+/** Reads the text of an `operator.json`; `file` is named in messages. Throws `CONFIG_INVALID` with file, key, got, expected. */
+export function parseOperatorSettings(text: string, file: string): OperatorSettings {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch (error) {
+    throw new CountersignError("CONFIG_INVALID", `\`${file}\` is not JSON: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  const parsed = OperatorFile.safeParse(data, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => describeIssue(issue).text);
+  throw new CountersignError("CONFIG_INVALID", `\`${file}\`: ${lines.join("; ")}`, {
+    details: { file, issues: lines },
+  });
+}
+
+/** Reads `operator.json` of a policy folder. Throws `CONFIG_INVALID`, also where there is none. */
+export async function loadOperatorSettings(policyFolder: string): Promise<OperatorSettings> {
+  const file = path.join(policyFolder, "operator.json");
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw new CountersignError("CONFIG_INVALID", `\`${file}\` can't be read`, {
+      cause: error,
+      remedy: "point COUNTERSIGN_POLICIES to a folder with a readable `operator.json`; `{}` takes every default",
+    });
+  }
+  return parseOperatorSettings(text, file);
+}

@@ -1,0 +1,139 @@
+import {
+  checkParsePolicySet,
+  type DetailedError,
+  type PolicyJson,
+  policyToJson,
+  validate,
+} from "@cedar-policy/cedar-wasm/nodejs";
+
+/** One policy of a file, with the place where it begins. */
+export type SourcePolicy = {
+  readonly id: string;
+  readonly effect: "permit" | "forbid";
+  readonly advice: string | null;
+  readonly text: string;
+  readonly place: Place;
+};
+/** From 1; columns count code points. */
+export type Place = { readonly line: number; readonly column: number };
+export type PolicyProblem = Place & { readonly message: string; readonly help: string | null };
+
+export type ReadPolicies =
+  | { readonly kind: "read"; readonly policies: readonly SourcePolicy[] }
+  | { readonly kind: "refused"; readonly problem: PolicyProblem };
+
+/** AUD-30: advice is plain text of this length at most. */
+const longestAdvice = 200;
+const rolesKnown: ReadonlySet<string> = new Set(["admin", "maintain", "write", "read", "none"]);
+
+/**
+ * Reads one text of Cedar policies against a schema: parse errors, unknown names, wrong types, impossible policies, templates,
+ * a missing `@id` or an unfit `@advice` refuse it with the place. Repeated ids are for the caller, who sees all texts.
+ */
+export function readPolicies(text: string, schema: string): ReadPolicies {
+  const parsed = checkParsePolicySet({ staticPolicies: text });
+  if (parsed.type === "failure") return refuse(problemAt(text, parsed.errors[0]));
+  const checked = validate({ schema, policies: { staticPolicies: text } });
+  if (checked.type === "failure") return refuse(problemAt(text, checked.errors[0]));
+  const finding = checked.validationErrors[0] ?? checked.validationWarnings[0];
+  if (finding !== undefined) return refuse(problemAt(text, finding.error));
+
+  const policies: SourcePolicy[] = [];
+  for (const { start, end } of slicePolicies(text)) {
+    const slice = text.slice(start, end);
+    const place = placeAt(text, start);
+    const json = policyToJson(slice);
+    if (json.type === "failure") return refuse(problemAt(slice, json.errors[0], place));
+    const policy = describePolicy(json.json, slice, place);
+    if ("message" in policy) return refuse(policy);
+    policies.push(policy);
+  }
+  return { kind: "read", policies };
+}
+
+const refuse = (problem: PolicyProblem): ReadPolicies => ({ kind: "refused", problem });
+
+function describePolicy(json: PolicyJson, text: string, place: Place): SourcePolicy | PolicyProblem {
+  const { id = "", advice = null } = json.annotations ?? {};
+  if (id === "") return { ...place, message: "a policy without `@id`", help: 'write `@id("a-name")` before it' };
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)) {
+    return {
+      ...place,
+      message: `\`@id("${id}")\` is no fit name`,
+      help: "use up to 100 letters, digits, `.`, `_` and `-`",
+    };
+  }
+  if (["default_deny", "policy_error"].includes(id)) {
+    return { ...place, message: `\`${id}\` is a name of the engine's own`, help: "choose another `@id`" };
+  }
+  if (advice !== null && ([...advice].length > longestAdvice || /[\p{Cc}\p{Cf}]/u.test(advice))) {
+    return {
+      ...place,
+      message: `the advice of \`${id}\` is no plain line`,
+      help: `use ${longestAdvice} characters at most`,
+    };
+  }
+  const role = unknownRole(json);
+  if (role !== null) {
+    return {
+      ...place,
+      message: `unknown role \`${role}\` in \`${id}\``,
+      help: `use one of ${[...rolesKnown].join(", ")}`,
+    };
+  }
+  return { id, effect: json.effect, advice, text, place };
+}
+
+/** Cedar knows types but not which roles there are: a misspelt one would silently match nobody. */
+function unknownRole(value: unknown): string | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { type, id } = value as { type?: unknown; id?: unknown };
+  if (type === "Role" && typeof id === "string" && !rolesKnown.has(id)) return id;
+  for (const part of Object.values(value)) {
+    const found = unknownRole(part);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Where each policy begins and ends. In Cedar a `;` outside strings and comments ends a policy and is nothing else. */
+function slicePolicies(text: string): readonly { readonly start: number; readonly end: number }[] {
+  const slices: { start: number; end: number }[] = [];
+  let start = -1;
+  for (const token of text.matchAll(/\/\/[^\n]*|"(?:[^"\\]|\\[\s\S])*"|;|[^\s";/]+|\//g)) {
+    if (token[0].startsWith("//")) continue;
+    if (start < 0) start = token.index;
+    if (token[0] !== ";") continue;
+    slices.push({ start, end: token.index + 1 });
+    start = -1;
+  }
+  return slices;
+}
+
+/** Cedar's message at its place; offsets are bytes of UTF-8. `within` is where the text itself begins. */
+export function problemAt(
+  text: string,
+  error: DetailedError | undefined,
+  within: Place = { line: 1, column: 1 },
+): PolicyProblem {
+  const location = error?.sourceLocations?.[0];
+  const before = Buffer.from(text, "utf8")
+    .subarray(0, location?.start ?? 0)
+    .toString("utf8");
+  const place = placeAt(before, before.length);
+  const label = location?.label ?? null;
+  return {
+    line: place.line + within.line - 1,
+    column: place.line === 1 ? place.column + within.column - 1 : place.column,
+    message: (error?.message ?? "no reason given").replace(
+      /^failed to parse (policies|policy|schema) from string: /,
+      "",
+    ),
+    help: error?.help ?? label,
+  };
+}
+
+function placeAt(text: string, index: number): Place {
+  const lines = text.slice(0, index).split("\n");
+  return { line: lines.length, column: [...(lines.at(-1) ?? "")].length + 1 };
+}

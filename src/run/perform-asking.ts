@@ -1,0 +1,31 @@
+import type { ActionOutcome, ProposedAction } from "../domain/index.ts";
+import { answerApproval, type GatewayDeps, perform, type RunContext } from "../gateway/index.ts";
+import type { RunDeps } from "./run-deps.ts";
+
+export function gatewayDeps(deps: RunDeps): GatewayDeps {
+  return {
+    clock: deps.clock,
+    randomBytes: deps.randomBytes,
+    catalogue: deps.catalogue,
+    ledger: deps.ledger,
+    authorize: deps.policies.authorize,
+    openQuestions: new Map(),
+    approvalExpiresAfterMs: deps.operator.approvals.expireAfterMinutes * 60_000,
+  };
+}
+
+/** Performs an action; where it needs a person and one is at the terminal, asks and goes on with the answer. */
+export async function performAsking(
+  deps: RunDeps,
+  run: RunContext,
+  proposed: ProposedAction,
+  signal: AbortSignal,
+): Promise<ActionOutcome> {
+  const gateway = gatewayDeps(deps);
+  const outcome = await perform(gateway, run, proposed, signal);
+  if (outcome.approvalId === null || deps.askApproval === null) return outcome;
+  const question = gateway.openQuestions.get(outcome.approvalId);
+  if (question === undefined) throw new Error(`approval ${outcome.approvalId} is pending but was not kept`);
+  const answer = await deps.askApproval(question, signal);
+  return answerApproval(gateway, run, outcome.approvalId, answer, signal);
+}

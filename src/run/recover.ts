@@ -1,0 +1,90 @@
+import { attribute, type ChangeSet, type FileChange, type RunId, type TraceId } from "../domain/index.ts";
+import { openSealedChangeSet } from "../gateway/index.ts";
+import { openSealed } from "../ledger/index.ts";
+import { ownerState, processOwner } from "../store/index.ts";
+import { diffStat } from "./diff-stat.ts";
+import { takeOver } from "./lease.ts";
+import type { RunDeps } from "./run-deps.ts";
+import { recordEnd, sealedText } from "./run-record.ts";
+import { settleOpenActions } from "./settle-open-actions.ts";
+
+type InterruptedRun = {
+  readonly runId: RunId;
+  readonly traceId: TraceId;
+  readonly attempt: number;
+  readonly fencingToken: number;
+  readonly leaseOwner: string | null;
+  readonly leaseExpiresAt: string | null;
+  readonly repositoryId: string;
+  readonly baseSha: string;
+};
+
+/**
+ * Settles runs whose worker is gone: their open actions are brought to rest and the patch is made from the recorded change
+ * sets, so that no recorded work is lost. A local run is not gone on with: its terminal is gone as well.
+ * Answers with one line a run.
+ */
+export async function settleInterrupted(deps: RunDeps): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const run of await interruptedRuns(deps)) {
+    const lease = await takeOver(deps, { ...run, owner: processOwner() });
+    if (lease === null) continue;
+    const taken = { ...run, attempt: run.attempt + 1 };
+    const openCount = await settleOpenActions(deps, taken, lease, "crash");
+    const patch = await patchOf(deps, run);
+    await recordEnd(deps, taken, lease, {
+      conclusion: "failure",
+      stopReason: null,
+      evidence: { cause: "crash", openActionCount: openCount, ...diffStat(patch) },
+      sealed: [sealedText("patch", patch)],
+    });
+    const kept = patch === "" ? "nothing had changed" : `its patch: countersign runs patch ${run.runId}`;
+    lines.push(`run ${run.runId} had been interrupted and is settled (${openCount} open actions); ${kept}`);
+  }
+  return lines;
+}
+
+async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]> {
+  const rows = await deps.store.db
+    .selectFrom("runs")
+    .select([
+      "run_id as runId",
+      "trace_id as traceId",
+      "attempt",
+      "fencing_token as fencingToken",
+      "lease_owner as leaseOwner",
+      "lease_expires_at as leaseExpiresAt",
+      "repository_id as repositoryId",
+      "base_sha as baseSha",
+    ])
+    .where("status", "=", "in_progress")
+    .execute();
+  return rows.filter(({ leaseOwner, leaseExpiresAt }) => {
+    const isExpired = leaseExpiresAt === null || Date.parse(leaseExpiresAt) <= deps.clock();
+    return isExpired || leaseOwner === null || ownerState(leaseOwner) === "dead";
+  });
+}
+
+/** The work of a run from what its outcomes recorded, in their order; empty where nothing changed or the mirror is gone. */
+async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string> {
+  const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
+  if (base === null) return "";
+  const stored = await openSealed(deps, run.runId, "change_set");
+  const recorded = stored.flatMap(({ actionId, plaintext }) =>
+    actionId === null ? [] : [{ actionId, changeSet: openSealedChangeSet(plaintext) }],
+  );
+  const changes = [...attribute(recorded).values()].flatMap(({ change }) =>
+    againstBase(change, base.entries.get(change.path)),
+  );
+  changes.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const changeSet: ChangeSet = { changes };
+  return changes.length === 0 ? "" : deps.workspace.renderPatch(base, changeSet);
+}
+
+/** A change as it stands against the base; none where the path is back at what it was. */
+function againstBase(change: FileChange, before: FileChange["before"] | undefined): readonly FileChange[] {
+  const { after } = change;
+  const isSame =
+    after === null ? before === undefined : before?.blobSha === after.blobSha && before.mode === after.mode;
+  return isSame ? [] : [{ ...change, before: before ?? null }];
+}

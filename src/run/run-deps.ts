@@ -1,0 +1,78 @@
+import type { ModelClient, ModelEvent } from "../agent/index.ts";
+import type {
+  ActionOutcome,
+  ChangeSet,
+  IdSource,
+  RepositoryRef,
+  Requester,
+  RunId,
+  TraceId,
+  UntrustedText,
+} from "../domain/index.ts";
+import type { ApprovalAnswer, Catalogue, PendingApproval } from "../gateway/index.ts";
+import type { Keys, Ledger } from "../ledger/index.ts";
+import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
+import type { Store } from "../store/index.ts";
+import type { BaseSource, BaseTree, OpenedBase, Workspace } from "../workspace/index.ts";
+import type { RunReport } from "./run-report.ts";
+
+/** The hands of the workspace room, with its own settings closed over by the composition root. */
+export type WorkspaceHands = {
+  readonly openBase: (source: BaseSource, signal: AbortSignal) => Promise<OpenedBase>;
+  /** The tree of a commit that a mirror already holds; null where the mirror is gone. */
+  readonly reopenBase: (repositoryId: string, commitSha: string) => Promise<BaseTree | null>;
+  readonly readBaseFile: (base: BaseTree, path: string) => Promise<Uint8Array | null>;
+  readonly createWorkspace: (
+    base: BaseTree,
+    options: { readonly runId: RunId; readonly name: string; readonly buildOutput: readonly string[] },
+    signal: AbortSignal,
+  ) => Promise<Workspace>;
+  readonly renderPatch: (base: BaseTree, changeSet: ChangeSet) => Promise<string>;
+};
+
+/** What is shown of a question on the way to a person. */
+export type AskApproval = (question: PendingApproval, signal: AbortSignal) => Promise<ApprovalAnswer>;
+
+/** All that a run needs of the world. */
+export type RunDeps = IdSource & {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly keys: Keys;
+  readonly policies: PolicyEngine;
+  readonly operator: OperatorSettings;
+  readonly catalogue: Catalogue;
+  readonly model: ModelClient;
+  /** Where the model is asked and under which name: for the record. */
+  readonly modelName: string;
+  readonly workspace: WorkspaceHands;
+  /** Null where nobody can be asked. */
+  readonly askApproval: AskApproval | null;
+  /** Keeps a patch that the store can't take; answers with where it is. */
+  readonly keepPatchOutside: (runId: RunId, patch: string) => Promise<string>;
+  readonly onEvent: (event: RunEvent) => void;
+};
+
+/** What is asked for: a repository, an issue, and who asks. */
+export type LocalRequest = {
+  readonly source: BaseSource;
+  readonly issue: { readonly title: UntrustedText; readonly body: UntrustedText };
+  readonly requester: Requester;
+};
+
+export type RunPhase = "prepare" | "verify_before" | "work" | "verify_after" | "settle";
+
+/** Everything that happens in a run, for whoever watches it; the ledger is the record. */
+export type RunEvent =
+  | { readonly kind: "phase"; readonly phase: RunPhase }
+  | {
+      readonly kind: "started";
+      readonly runId: RunId;
+      readonly traceId: TraceId;
+      readonly repository: RepositoryRef;
+      readonly baseSha: string;
+      readonly uncommitted: readonly string[];
+    }
+  | { readonly kind: "model"; readonly event: ModelEvent }
+  | { readonly kind: "action"; readonly outcome: ActionOutcome }
+  | { readonly kind: "notice"; readonly text: string }
+  | { readonly kind: "completed"; readonly report: RunReport };

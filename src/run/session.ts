@@ -1,0 +1,27 @@
+import type { RunBudget, Used } from "../agent/index.ts";
+import type { ActionId, ActionOutcome, ChangeSet, Run } from "../domain/index.ts";
+import type { RunContext } from "../gateway/index.ts";
+import type { RunLease } from "../ledger/index.ts";
+import type { RepositorySettings } from "../policy/index.ts";
+import type { BaseTree } from "../workspace/index.ts";
+import type { LocalRequest } from "./run-deps.ts";
+
+/** A run while it is worked on by this process. */
+export type Session = {
+  readonly run: Run;
+  readonly request: LocalRequest;
+  readonly lease: RunLease;
+  readonly base: BaseTree;
+  readonly settings: RepositorySettings;
+  /** What the gateway knows of the run, but for the workspace that an action works in. */
+  readonly context: Omit<RunContext, "workspace" | "fingerprints" | "pages">;
+  /** Change sets of authorized actions in the order recorded: the attribution is made from these alone. */
+  readonly recorded: { readonly actionId: ActionId; readonly changeSet: ChangeSet }[];
+  readonly outcomes: ActionOutcome[];
+  used: Used;
+  readonly budget: RunBudget;
+  readonly startedAtMs: number;
+};
+
+/** Kept free in the model's context, and the most that one answer may have (ACI-83). */
+export const reservedOutputTokens = 8192;

@@ -1,0 +1,64 @@
+import type { ActionId, ActionState, CancelCause, JsonObject, NewEntry, Run } from "../domain/index.ts";
+import { statesAtRest } from "../domain/index.ts";
+import type { RunLease } from "../ledger/index.ts";
+import type { RunDeps } from "./run-deps.ts";
+
+type OpenAction = { readonly actionId: ActionId; readonly state: ActionState; readonly try: number };
+
+/**
+ * Brings every action of a run to rest once its checkout is gone: what was started counts as not applied, since nothing of
+ * a dropped checkout is kept (AUD-66); what was not started is cancelled. Answers with how many there were.
+ */
+export async function settleOpenActions(
+  deps: RunDeps,
+  run: Pick<Run, "runId" | "traceId" | "attempt">,
+  lease: RunLease,
+  cause: CancelCause,
+): Promise<number> {
+  const rows = await deps.store.db
+    .selectFrom("actions")
+    .select(["action_id as actionId", "state", "try"])
+    .where("run_id", "=", run.runId)
+    .where("state", "not in", [...statesAtRest])
+    .execute();
+  const entries = rows.flatMap((open) => stepsToRest(open, cause).map((step) => stepEntry(run, open, step)));
+  if (entries.length > 0) await deps.ledger.append(lease, { entries, sealed: [] });
+  return rows.length;
+}
+
+type Step = { readonly state: ActionState; readonly evidence: JsonObject };
+
+function stepsToRest({ state }: OpenAction, cause: CancelCause): readonly Step[] {
+  const look: readonly Step[] = [
+    { state: "reconciling", evidence: { recipe: "drop_workspace", round: 1 } },
+    { state: "reconciled_not_applied", evidence: { recipe: "drop_workspace", seen: "the checkout was dropped" } },
+  ];
+  switch (state) {
+    case "started":
+      return [{ state: "unknown", evidence: { cause: "crash" } }, ...look];
+    case "unknown":
+    case "reconcile_inconclusive":
+      return look;
+    case "reconciling":
+      return [{ state: "reconcile_inconclusive", evidence: { recipe: "drop_workspace", round: 1 } }, ...look];
+    default:
+      return [{ state: "cancelled", evidence: { cause } }];
+  }
+}
+
+function stepEntry(run: Pick<Run, "runId" | "traceId" | "attempt">, open: OpenAction, step: Step): NewEntry {
+  return {
+    type: "action",
+    runId: run.runId,
+    attempt: run.attempt,
+    traceId: run.traceId,
+    actionId: open.actionId,
+    state: step.state,
+    try: open.try > 0 ? open.try : null,
+    decisionId: null,
+    deliveryId: null,
+    parentId: null,
+    actor: { kind: "system" },
+    evidence: step.evidence,
+  };
+}

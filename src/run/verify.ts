@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { type ActionOutcome, type ChangeSet, newActionId } from "../domain/index.ts";
+import { createFingerprints, createSavedPages, perform, type RunContext } from "../gateway/index.ts";
+import { gatewayDeps } from "./perform-asking.ts";
+import type { RunDeps } from "./run-deps.ts";
+import type { TestRun } from "./run-report.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * Runs the project's own command in a fresh checkout of the base, with the change set laid on it where there is one:
+ * nothing of the agent's checkout but that is there (ACI-75). Null where the settings name no command.
+ */
+export async function verify(
+  deps: RunDeps,
+  session: Session,
+  tree: { readonly name: "verify_before" | "verify_after"; readonly changeSet: ChangeSet | null },
+  signal: AbortSignal,
+): Promise<TestRun | null> {
+  const { run, settings, base } = session;
+  if (settings.verify === null) return null;
+  const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput };
+  await using workspace = await deps.workspace.createWorkspace(base, options, signal);
+  if (tree.changeSet !== null) await workspace.apply(tree.changeSet);
+  const context: RunContext = {
+    ...session.context,
+    workspace,
+    fingerprints: createFingerprints(),
+    pages: createSavedPages(),
+    onRecordedChange: () => undefined,
+  };
+  const proposed = {
+    actionId: newActionId(deps),
+    runId: run.runId,
+    principal: { kind: "system" },
+    tool: "run_verification",
+    rawArguments: JSON.stringify({ tree: tree.name === "verify_before" ? "before" : "after" }),
+    call: null,
+    compensates: null,
+  } as const;
+  const outcome = await perform(gatewayDeps(deps), context, proposed, signal);
+  session.outcomes.push(outcome);
+  deps.onEvent({ kind: "action", outcome });
+  return toTestRun(outcome);
+}
+
+/** The fields of `run_verification`'s record that the verdict is made of. */
+const VerificationRecord = z.object({
+  exit_code: z.number().nullable(),
+  timed_out: z.boolean(),
+  passed_count: z.number().nullable(),
+  failed_count: z.number().nullable(),
+  missing_program: z.string().nullable(),
+});
+
+function toTestRun(outcome: ActionOutcome): TestRun {
+  const parsed = VerificationRecord.safeParse(outcome.record);
+  if (!parsed.success) {
+    const nothing = { exitCode: null, timedOut: false, passedCount: null, failedCount: null };
+    return { ...nothing, durationMs: outcome.durationMs, missing: outcome.refusal?.received ?? "the run was refused" };
+  }
+  const record = parsed.data;
+  const program = record.missing_program;
+  return {
+    exitCode: record.exit_code,
+    timedOut: record.timed_out,
+    durationMs: outcome.durationMs,
+    passedCount: record.passed_count,
+    failedCount: record.failed_count,
+    missing: program === null ? null : `\`${program}\` is not in the sandbox; see \`countersign doctor --sandbox\``,
+  };
+}

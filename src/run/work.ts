@@ -1,0 +1,151 @@
+import {
+  type LoopDeps,
+  openConversation,
+  openingMessages,
+  type PlacedCall,
+  runLoop,
+  type StoredResponse,
+  stopReasonOf,
+  type ToolPlace,
+  type Turn,
+} from "../agent/index.ts";
+import {
+  type ActionOutcome,
+  isCountersignError,
+  newActionId,
+  type StopReason,
+  type UntrustedText,
+  untrusted,
+} from "../domain/index.ts";
+import { createFingerprints, createSavedPages, type RunContext } from "../gateway/index.ts";
+import type { Workspace } from "../workspace/index.ts";
+import { performAsking } from "./perform-asking.ts";
+import type { RunDeps } from "./run-deps.ts";
+import { runEntry, sealedText } from "./run-record.ts";
+import { reservedOutputTokens, type Session } from "./session.ts";
+
+/** How the proposing ended. `detail` says why in a sentence where an error ended it, else it is empty. */
+export type WorkEnd = {
+  readonly stopReason: StopReason;
+  readonly title: string;
+  readonly summary: string;
+  readonly detail: string;
+};
+
+/** Taken where neither the model's server nor `operator.json` tells how much the model can read (ACI-83). */
+const assumedContextTokens = 128_000;
+
+/** Lets the model work in the checkout until an end. What stops it from outside is an end too: the work is kept. */
+export async function work(
+  deps: RunDeps,
+  session: Session,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<WorkEnd> {
+  const { issue } = session.request;
+  const opening = openingMessages(deps, { ...issue, verifyCommand: verifyCommandText(session) });
+  try {
+    const loop = loopDeps(deps, session, workspace);
+    const end = await runLoop(loop, openConversation(deps.catalogue.modelTools, opening), signal);
+    const stopReason = stopReasonOf(end);
+    if (stopReason === null) throw new Error("the loop waits for an approval although it is asked for at once");
+    const isSaid = end.kind === "finished" || end.kind === "nothing_to_do";
+    return { stopReason, title: isSaid ? end.title : "", summary: isSaid ? end.summary : "", detail: "" };
+  } catch (error) {
+    return endOfError(error, signal);
+  }
+}
+
+/** An error or an abort as the end of the proposing. */
+export function endOfError(error: unknown, signal: AbortSignal): WorkEnd {
+  const stopReason = stopReasonOfError(error, signal);
+  return { stopReason, title: "", summary: "", detail: stopReason === "cancelled" ? "" : describe(error) };
+}
+
+function stopReasonOfError(error: unknown, signal: AbortSignal): StopReason {
+  if (signal.aborted) return isCountersignError(signal.reason, "TIME_LIMIT") ? "limit_time" : "cancelled";
+  return isCountersignError(error) && error.code.startsWith("MODEL_") ? "model_unavailable" : "bug";
+}
+
+function describe(error: unknown): string {
+  if (isCountersignError(error)) return `${error.message}; ${error.remedy}`;
+  return error instanceof Error ? `${error.name} in Countersign itself` : "an error in Countersign itself";
+}
+
+function verifyCommandText({ settings }: Session): UntrustedText | null {
+  const origin = { kind: "settings", authorId: null, authorCanWrite: true } as const;
+  return settings.verify === null ? null : untrusted(settings.verify.run, origin);
+}
+
+function loopDeps(deps: RunDeps, session: Session, workspace: Workspace): LoopDeps {
+  const fingerprints = createFingerprints();
+  const context: RunContext = { ...session.context, workspace, fingerprints, pages: createSavedPages() };
+  return {
+    model: deps.model,
+    onEvent: (event) => deps.onEvent({ kind: "model", event }),
+    budget: session.budget,
+    contextTokens: deps.operator.model.contextTokens ?? assumedContextTokens,
+    maxOutputTokens: reservedOutputTokens,
+    toolPlaces: toolPlaces(deps),
+    perform: (call, signal) => performCall(deps, session, context, { call, signal }),
+    saveResponse: (stored) => saveResponse(deps, session, stored),
+    saveTurn: (turn) => saveTurn(deps, session, turn),
+    treeFingerprint: () => workspace.fingerprint(),
+    hasChanges: () => Promise.resolve(session.recorded.some(({ changeSet }) => changeSet.changes.length > 0)),
+  };
+}
+
+function toolPlaces(deps: RunDeps): ReadonlyMap<string, ToolPlace> {
+  const reads = deps.catalogue.actions.filter(({ group, name }) => group === "read" && name !== "finish");
+  return new Map(reads.map(({ name, place }) => [name, place === "host" ? "host_read" : "sandbox_read"]));
+}
+
+async function performCall(
+  deps: RunDeps,
+  session: Session,
+  context: RunContext,
+  { call, signal }: { readonly call: PlacedCall; readonly signal: AbortSignal },
+): Promise<ActionOutcome> {
+  const { name, rawArguments, ...place } = call;
+  const { runId } = session.run;
+  const proposed = {
+    actionId: newActionId(deps),
+    runId,
+    principal: { kind: "run", runId },
+    tool: name,
+    rawArguments,
+    call: place,
+    compensates: null,
+  } as const;
+  const outcome = await performAsking(deps, context, proposed, signal);
+  session.outcomes.push(outcome);
+  deps.onEvent({ kind: "action", outcome });
+  return outcome;
+}
+
+/** The model's answer, whole and sealed, before its first call is proposed (ACI-45). */
+async function saveResponse(deps: RunDeps, session: Session, { turn, response }: StoredResponse): Promise<void> {
+  const evidence = {
+    turn,
+    answered: true,
+    model: response.model.slice(0, 128),
+    responseId: response.responseId?.slice(0, 128) ?? null,
+    finishReason: response.finishReason,
+    callCount: response.toolCalls.length,
+    usage: { ...response.usage },
+  };
+  const sealed = [sealedText(`response:${turn}`, JSON.stringify(response))];
+  await deps.ledger.append(session.lease, { entries: [runEntry(session.run, "turn", evidence)], sealed });
+}
+
+/** The turn as taken, durable before the next model call. */
+async function saveTurn(deps: RunDeps, session: Session, turn: Turn): Promise<void> {
+  session.used = {
+    turns: session.used.turns + 1,
+    inputTokens: session.used.inputTokens + turn.usage.inputTokens + turn.discarded.inputTokens,
+    outputTokens: session.used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
+  };
+  const evidence = { turn: turn.number, answered: false, end: turn.kind, resultCount: turn.results.length };
+  const sealed = [sealedText(`turn:${turn.number}`, JSON.stringify(turn))];
+  await deps.ledger.append(session.lease, { entries: [runEntry(session.run, "turn", evidence)], sealed });
+}

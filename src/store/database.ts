@@ -1,0 +1,178 @@
+import type { ColumnType, Generated, GeneratedAlways, Transaction as KyselyTransaction } from "kysely";
+import type {
+  ActionId,
+  ActionState,
+  ApprovalId,
+  Budget,
+  Conclusion,
+  DecisionEffect,
+  DecisionId,
+  EntryId,
+  EntryType,
+  JsonObject,
+  Permission,
+  RunId,
+  RunStatus,
+  StopReason,
+  TraceId,
+} from "../domain/index.ts";
+
+/** Read as an ISO 8601 text (milliseconds, UTC), written as one. */
+type Time = ColumnType<string, string, string>;
+/** Filled by a trigger from the body of the entry; no statement of ours may name it. */
+type Derived<T> = ColumnType<T, never, never>;
+/** Read as a value, written as JSON text: `pg` would send an array as a PostgreSQL array. */
+type Json<T> = ColumnType<T, string, string>;
+/** Written once, never changed. */
+type Fixed<T> = ColumnType<T, T, never>;
+
+/** The kill switch (AUD-90): one row. */
+type ServiceStateTable = { singleton: GeneratedAlways<boolean>; paused: boolean; changed_at: Time };
+
+/** Search copy of a run, and the lease of the worker that has it. The ledger is what counts. */
+type RunsTable = {
+  run_id: Fixed<RunId>;
+  trace_id: Fixed<TraceId>;
+  repository_id: Fixed<string>;
+  repository_name: string;
+  requester_id: Fixed<string>;
+  requester_login: string;
+  requester_permission: Permission;
+  /** Null where the issue is a local file. */
+  issue_number: Fixed<number | null>;
+  base_sha: string;
+  status: RunStatus;
+  conclusion: Conclusion | null;
+  stop_reason: StopReason | null;
+  /** How often the run was taken over after a lost lease. */
+  attempt: Generated<number>;
+  /** Rises with each lease; a lower one may not append (AUD-7). */
+  fencing_token: Generated<number>;
+  lease_owner: string | null;
+  lease_expires_at: ColumnType<string | null, string | null, string | null>;
+  started_at: Time;
+  completed_at: ColumnType<string | null, string | null, string | null>;
+  limits: Json<Budget>;
+};
+
+/** One row: the name of the log and the number of its entries, kept by the trigger on `ledger_entries`. */
+type LedgerHeadTable = { singleton: GeneratedAlways<boolean>; origin: Fixed<string>; size: Derived<number> };
+
+/**
+ * The log. A statement gives the four first columns; the copies for search come from the body, in the database, so that
+ * they can't differ from the hashed bytes when written.
+ */
+type LedgerEntriesTable = {
+  index: Fixed<number>;
+  /** Canonical JSON of a `LedgerEntry`, at most 16 KiB (AUD-41). */
+  body: ColumnType<Buffer, Uint8Array, never>;
+  /** SHA-256(0x00 ‖ body); the database checks it. */
+  leaf_hash: ColumnType<Buffer, Uint8Array, never>;
+  /** Of the lease under which the entry was written; null without a lease. */
+  fencing_token: Fixed<number | null>;
+  id: Derived<EntryId>;
+  type: Derived<EntryType>;
+  run_id: Derived<RunId | null>;
+  run_seq: Derived<number | null>;
+  action_id: Derived<ActionId | null>;
+  state: Derived<ActionState | null>;
+  attempt: Derived<number>;
+  try: Derived<number | null>;
+  decision_id: Derived<DecisionId | null>;
+  delivery_id: Derived<string | null>;
+  parent_id: Derived<EntryId | null>;
+  trace_id: Derived<TraceId | null>;
+  time: Derived<string>;
+};
+
+/** Hashes of full subtrees: at level n, position p covers the leaves from p * 2^n on. Level 0 is the leaf hash itself. */
+type LedgerNodesTable = {
+  level: Fixed<number>;
+  position: Fixed<number>;
+  hash: ColumnType<Buffer, Uint8Array, never>;
+};
+
+/** Per run: number of its entries (the next `run_seq`) and the newest fencing token seen. Kept by the trigger. */
+type RunHeadsTable = { run_id: Derived<RunId>; size: Derived<number>; fencing_token: Derived<number | null> };
+
+type LegalTransitionsTable = { from_state: Derived<ActionState | null>; to_state: Derived<ActionState> };
+
+/** Current state of each action; rebuilt from the ledger by `rebuildProjection` (AUD-2). */
+type ActionsTable = {
+  action_id: Derived<ActionId>;
+  run_id: Derived<RunId | null>;
+  /** `evidence.tool` of the entry `proposed`. */
+  tool: Derived<string | null>;
+  state: Derived<ActionState>;
+  /** 0 before the first start. */
+  try: Derived<number>;
+  /** The newest decision. */
+  decision_id: Derived<DecisionId | null>;
+  first_index: Derived<number>;
+  last_index: Derived<number>;
+  proposed_at: Derived<string>;
+  updated_at: Derived<string>;
+};
+
+/** From entries of type `decision`: `evidence.effect` and `evidence.policyIds`. */
+type DecisionsTable = {
+  decision_id: Derived<DecisionId>;
+  action_id: Derived<ActionId>;
+  effect: Derived<DecisionEffect>;
+  policy_ids: Derived<readonly string[]>;
+  entry_index: Derived<number>;
+};
+type AuthorizationsTable = { action_id: Derived<ActionId>; decision_id: Derived<DecisionId> };
+type IntentsTable = { action_id: Derived<ActionId>; entry_index: Derived<number> };
+type StartsTable = { action_id: Derived<ActionId>; try: Derived<number>; entry_index: Derived<number> };
+
+/** Encrypted texts (AUD-79). The only rows of the log's kind that may be deleted: by an erasure. */
+type SealedTable = {
+  id: GeneratedAlways<number>;
+  run_id: Fixed<RunId>;
+  action_id: Fixed<ActionId | null>;
+  field: Fixed<string>;
+  entry_index: Fixed<number | null>;
+  key_id: string;
+  nonce: ColumnType<Buffer, Uint8Array, Uint8Array>;
+  ciphertext: ColumnType<Buffer, Uint8Array, Uint8Array>;
+  commitment: Fixed<string | null>;
+  created_at: Time;
+};
+
+/** Each policy set that decided something, by digest (AUD-25). `content` is text by file name. */
+type PolicySetsTable = { digest: Fixed<string>; content: Json<JsonObject>; created_at: Time };
+
+type ApprovalsTable = {
+  approval_id: Fixed<ApprovalId>;
+  action_id: Fixed<ActionId>;
+  run_id: Fixed<RunId>;
+  /** What the approval is bound to (AUD-35). */
+  bindings: Json<JsonObject>;
+  expires_at: Time;
+};
+/** An approval is used once: a second row is refused (AUD-36). */
+type ApprovalUsesTable = { approval_id: Fixed<ApprovalId>; action_id: Fixed<ActionId> };
+
+/** All tables of Countersign but the queue's, which are pg-boss's own. `bigint` is a number here; one over 2^53 - 1 throws. */
+export type Database = {
+  service_state: ServiceStateTable;
+  runs: RunsTable;
+  ledger_head: LedgerHeadTable;
+  ledger_entries: LedgerEntriesTable;
+  ledger_nodes: LedgerNodesTable;
+  run_heads: RunHeadsTable;
+  legal_transitions: LegalTransitionsTable;
+  actions: ActionsTable;
+  decisions: DecisionsTable;
+  authorizations: AuthorizationsTable;
+  intents: IntentsTable;
+  starts: StartsTable;
+  sealed: SealedTable;
+  policy_sets: PolicySetsTable;
+  approvals: ApprovalsTable;
+  approval_uses: ApprovalUsesTable;
+};
+
+/** One transaction; passed on to rooms that write beside others. */
+export type Transaction = KyselyTransaction<Database>;

@@ -1,0 +1,116 @@
+import { fromKysely, PgBoss } from "pg-boss";
+import { CountersignError, type JsonObject } from "../domain/index.ts";
+import type { Transaction } from "./database.ts";
+
+/** Jobs on the same database, so that accepting something and enqueueing its work is one transaction. */
+export type Queue = {
+  /**
+   * Adds a job within the transaction and returns its id: rolled back, nothing was enqueued. `data` is kept in clear for a
+   * week and belongs into no ledger: ids only.
+   */
+  enqueue(tx: Transaction, name: string, data: JsonObject): Promise<string>;
+  /**
+   * Takes jobs one at a time until the signal is aborted, and returns when the job in hand has ended. No two workers, on
+   * any machine, have the same job at once. A job whose handler throws, or whose worker is gone, comes again later, with
+   * rising pauses; what it did before must therefore be found in the ledger. The handler's signal is also aborted where
+   * the job was lost to another worker.
+   */
+  work(name: string, handler: JobHandler, signal: AbortSignal): Promise<void>;
+};
+
+export type JobHandler = (data: JsonObject, signal: AbortSignal) => Promise<void>;
+
+/** pg-boss's own tables, apart from ours. */
+const schema = "pgboss";
+/** Polling is what is relied on; LISTEN only makes it quicker, and may fail behind a connection pooler. */
+const pollingIntervalSeconds = 2;
+/** A worker that was killed is noticed within this time and a monitoring round. Ten seconds is pg-boss's lowest. */
+const heartbeatSeconds = 30;
+const monitorIntervalSeconds = 15;
+
+const queueOptions = {
+  heartbeatSeconds,
+  /** The longest pg-boss takes. A run has its own limits; a hung worker is found by its heartbeat. */
+  expireInSeconds: 24 * 60 * 60,
+  retryLimit: 20,
+  retryDelay: 5,
+  retryBackoff: true,
+  retryDelayMax: 300,
+  notify: true,
+};
+
+/** A job in hand at the end gets this long; then it is given back. */
+const stopTimeoutMs = 30_000;
+
+type QueueDeps = { notice(line: string): void };
+
+/** A started queue; `stop` waits for the jobs in hand. */
+export type StartedQueue = Queue & { stop(): Promise<void> };
+
+export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<StartedQueue> {
+  const boss = createBoss(deps, databaseUrl);
+  await boss.start().catch((cause: unknown) => unavailable(cause));
+  const made = new Map<string, Promise<void>>();
+  const makeQueue = (name: string): Promise<void> => {
+    const making = made.get(name) ?? boss.createQueue(name, queueOptions).catch((cause: unknown) => unavailable(cause));
+    made.set(name, making);
+    making.catch(() => made.delete(name));
+    return making;
+  };
+
+  return {
+    enqueue: async (tx, name, data) => {
+      await makeQueue(name);
+      const id = await boss.send(name, data, { db: fromKysely(tx) });
+      if (id === null) throw new Error(`the queue \`${name}\` took no job`);
+      return id;
+    },
+    work: async (name, handler, signal) => {
+      signal.throwIfAborted();
+      await makeQueue(name);
+      const id = await boss
+        .work<JsonObject>(name, { batchSize: 1, pollingIntervalSeconds }, async ([job]) => {
+          if (job === undefined) return;
+          signal.throwIfAborted();
+          await handler(job.data, AbortSignal.any([signal, job.signal]));
+        })
+        .catch((cause: unknown) => unavailable(cause));
+      await untilAborted(signal);
+      await boss.offWork(name, { id, wait: true });
+    },
+    stop: () => boss.stop({ graceful: true, timeout: stopTimeoutMs }),
+  };
+}
+
+function createBoss(deps: QueueDeps, databaseUrl: string): PgBoss {
+  const boss = new PgBoss({
+    connectionString: databaseUrl,
+    schema,
+    application_name: "countersign queue",
+    max: 4,
+    schedule: false,
+    useListenNotify: true,
+    monitorIntervalSeconds,
+    // Spans and metrics of ours have names and content of our own choice (AUD-75, AUD-76).
+    openTelemetry: { enabled: false },
+  });
+  let lastTrouble = "";
+  boss.on("error", ({ message }) => {
+    // A lost database fails every poll: say it once.
+    if (message !== lastTrouble) deps.notice(`the queue has trouble: ${message}`);
+    lastTrouble = message;
+  });
+  return boss;
+}
+
+function unavailable(cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : "no answer";
+  throw new CountersignError("LEDGER_UNAVAILABLE", `the queue can't be used: ${reason}`, { cause });
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", () => done(), { once: true });
+  });
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { isAlive, openStore, type Store, startTimeOf } from "../../src/store/index.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Home of the run's embedded server, outside the checkout: the database's user must be able to reach it. */
+    readonly storeHome: string;
+  }
+}
+
+const nameForm = /^countersign-test-(\d+)-(\d+)$/;
+
+/**
+ * One embedded server a run of vitest, begun beside the first tests and only if one of this run's files wants it. Each
+ * file makes a database of its own in it (`openTestStore`).
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  removeHomesOfKilledRuns();
+  const home = join(tmpdir(), `countersign-test-${process.pid}-${startTimeOf(process.pid)}`);
+  mkdirSync(home);
+  project.provide("storeHome", home);
+  const server = (await isWanted(project)) ? openServer(home) : null;
+  // A failure is reported by the first file that opens a store.
+  server?.catch(() => undefined);
+  return async () => {
+    await (await server?.catch(() => null))?.[Symbol.asyncDispose]();
+    rmSync(home, { recursive: true, force: true });
+  };
+}
+
+function openServer(home: string): Promise<Store> {
+  const deps = { randomBytes, notice: () => undefined };
+  return openStore(deps, { databaseUrl: null, home, databaseUid: null }, new AbortController().signal);
+}
+
+async function isWanted(project: TestProject): Promise<boolean> {
+  // Internal to vitest; without it all files are looked at, and the server is started where it isn't needed.
+  const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
+  const files = await project.vitest.globTestSpecifications(filenamePattern);
+  return files.some(({ moduleId }) => readFileSync(moduleId, "utf8").includes("/test-store.ts"));
+}
+
+/** A server whose folder is gone ends by itself within a minute. */
+function removeHomesOfKilledRuns(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const parts = nameForm.exec(name);
+    if (parts === null || isAlive(Number(parts[1]), Number(parts[2]))) continue;
+    rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
