@@ -1,4 +1,5 @@
 import type { ExecResult, JsonObject } from "../domain/index.ts";
+import { missingProgram } from "../workspace/index.ts";
 import { cleanOutput } from "./clean-output.ts";
 import { createErrorClassifier } from "./error-lines.ts";
 import { type BodyCaps, bodyBytes, standardCaps } from "./result-text.ts";
@@ -8,6 +9,8 @@ import { fitsWhole, type ShapedOutput, shapeOutput, surveyOutput } from "./shape
 /** A finished command without its raw output: what is shown of it, and where the rest is kept. */
 export type FinishedCommand = Omit<ExecResult, "output" | "droppedAt"> & {
   readonly shaped: ShapedOutput;
+  /** The program that was not found in the sandbox, by the shell's own message. */
+  readonly missing: string | null;
   readonly page: string | null;
 };
 
@@ -37,7 +40,8 @@ export async function finishCommand(
   const caps = { lines: standardCaps.lines - reserved.lines, bytes: standardCaps.bytes - reserved.bytes };
   const page = fitsWhole(survey, caps) ? null : await pages.keep(cleaned);
   const { output: _output, droppedAt: _droppedAt, ...rest } = result;
-  return { ...rest, shaped: shapeOutput(survey, page, caps), page };
+  const missing = missingProgram(result, [])?.name ?? null;
+  return { ...rest, shaped: shapeOutput(survey, page, caps), missing, page };
 }
 
 /** "exit code 1", "signal SIGKILL", "timed out after 60 s". */
@@ -86,14 +90,3 @@ export const commandEvidence = (finished: FinishedCommand): JsonObject => ({
   stderr_bytes: finished.stderrBytes,
   ...(finished.timedOut ? { outcome: "error:timed_out" } : {}),
 });
-
-const shellMisses = /^(?:\S+: )?(?:(?:line )?\d+: )?['‘"`]?([^\s'‘’"`:]+)['’"`]?: (?:command not found|not found)$/m;
-const otherMisses = /^(?:make(?:\[\d+\])?|\S*env): ['‘"`]?([^\s'‘’"`:]+)['’"`]?: No such file or directory$/m;
-
-/** The program that the shell, make or env did not find, by their own messages; null where that was not the cause. */
-export function missingProgram(finished: FinishedCommand): string | null {
-  if (finished.exitCode === 0 || finished.exitCode === null) return null;
-  const text = finished.shaped.body.join("\n");
-  const byShell = finished.exitCode === 127 || text.includes("Error 127") ? shellMisses.exec(text) : null;
-  return (byShell ?? otherMisses.exec(text))?.[1] ?? null;
-}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { JsonObject, Refusal } from "../domain/index.ts";
 import type { Presented } from "./action-description.ts";
-import { type FinishedCommand, missingProgram } from "./command-output.ts";
+import type { FinishedCommand } from "./command-output.ts";
 import { presentRefusal, refusalText } from "./refusal-text.ts";
 import { budgetExceeded } from "./refusals.ts";
 import { fitBody, resultText } from "./result-text.ts";
@@ -38,7 +38,7 @@ export const changeEvidence = (changes: TreeChanges): JsonObject => ({
 
 /** What else belongs into the header of a command's result. */
 export function sideFacts(finished: FinishedCommand, changes: TreeChanges): readonly string[] {
-  const missing = missingProgram(finished);
+  const { missing } = finished;
   const changed = changesLine(changes);
   return [
     ...(missing === null

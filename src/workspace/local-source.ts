@@ -44,7 +44,7 @@ export async function readLocalSource(deps: WorkspaceDeps, typed: string, signal
     safeFolders: [...new Set([folder, gitFolder, await realpath(join(folder, ".git")), commonFolder])].filter((path) =>
       path.startsWith("/"),
     ),
-    uncommitted: await listUncommitted(ask, folder),
+    uncommitted: await listUncommitted(ask, folder, gitFolder),
   };
 }
 

@@ -11,19 +11,19 @@ export type AskSource = (commands: readonly string[]) => Promise<GitAnswer>;
  * Paths whose state is in no commit: staged, changed, deleted or new. `git status` is not asked, since it runs the clean
  * filters that the repository configures; so a file that only a filter makes equal is named too. The index is not written.
  */
-export async function listUncommitted(ask: AskSource, folder: string): Promise<readonly string[]> {
+export async function listUncommitted(
+  ask: AskSource,
+  folder: string,
+  gitFolder: string,
+): Promise<readonly string[]> {
   const names = async (commands: readonly string[]): Promise<string[]> => {
     const answer = await ask(commands);
     return answer.kind === "done" ? splitNames(answer.stdout) : [];
   };
   const staged = names(["diff-index", "--cached", "--name-only", "--no-renames", "-z", "--end-of-options", "HEAD"]);
   const untracked = names(["ls-files", "--others", "--exclude-standard", "-z"]);
-  const [index, gitFolder] = await Promise.all([
-    ask(["ls-files", "--stage", "--debug", "-z"]),
-    ask(["rev-parse", "--absolute-git-dir"]),
-  ]);
-  const indexFile = gitFolder.kind === "done" ? join(gitFolder.stdout.toString("utf8").trimEnd(), "index") : "";
-  const indexedAt = await stat(indexFile).then(
+  const index = await ask(["ls-files", "--stage", "--debug", "-z"]);
+  const indexedAt = await stat(join(gitFolder, "index")).then(
     (facts) => facts.mtimeMs,
     () => 0,
   );
