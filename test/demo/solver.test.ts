@@ -41,7 +41,11 @@ test(
   async ({ signal }) => {
     const sample = await writeSampleRepository(join(folder, "sample"), signal);
 
-    const end = await converse(model.baseUrl, sample.issue, createToolExecutor(sample.folder, ["node", "--test"]));
+    const end = await converse(
+      model.baseUrl,
+      sample.issue,
+      createToolExecutor(sample.folder, ["node", "--test", "--test-isolation=none"]),
+    );
 
     expect(refusals(end)).toEqual([
       "create_file policy_denied",
@@ -109,7 +113,7 @@ test(
   "makes one call a turn where the client asks for that",
   async ({ signal }) => {
     const sample = await writeSampleRepository(join(folder, "sample"), signal);
-    const execute = createToolExecutor(sample.folder, ["node", "--test"]);
+    const execute = createToolExecutor(sample.folder, ["node", "--test", "--test-isolation=none"]);
 
     const end = await converse(model.baseUrl, sample.issue, execute, { parallel_tool_calls: false });
 
