@@ -12,7 +12,6 @@ async function cruiseTree(baseDir: string): Promise<ICruiseResult> {
     baseDir,
     validate: true,
     ruleSet: { forbidden: plan.forbidden },
-    exclude: { path: "^test/fixtures/" },
   });
   if (typeof answer.output === "string") throw new Error("expected a cruise result, got text");
   return answer.output;
