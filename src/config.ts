@@ -9,17 +9,13 @@ export type Config = {
   readonly databaseUrl: Secret | null;
   /** Absolute; the shipped set `standard` unless set. */
   readonly policiesFolder: string;
-  /** User ids of sandboxes where the service is root; both ends included. */
-  readonly runUids: { readonly first: number; readonly last: number } | null;
-  readonly logLevel: LogLevel;
+  /** User id or range of user ids of sandboxes where the service is root, such as `64200-64299`. */
+  readonly runUids: string | null;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
 };
 
 export type ModelConfig = { readonly baseUrl: string; readonly apiKey: Secret | null; readonly name: string };
-
-const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof logLevels)[number];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -55,7 +51,6 @@ export function readConfig(
     databaseUrl: readDatabaseUrl(value("DATABASE_URL")),
     policiesFolder: path("COUNTERSIGN_POLICIES", join(place.root, "policies", "standard")),
     runUids: readRunUids(value("COUNTERSIGN_RUN_UIDS")),
-    logLevel: readLogLevel(value("LOG_LEVEL")),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
   };
 }
@@ -88,13 +83,7 @@ function readRunUids(text: string | null): Config["runUids"] {
   if (form === null || first < 1 || last < first || last > largestUid) {
     throw unusable("COUNTERSIGN_RUN_UIDS", `\`${text}\``, "a user id above 0 or a range of them", "64200-64299");
   }
-  return { first, last };
-}
-
-function readLogLevel(text: string | null): LogLevel {
-  const level = logLevels.find((name) => name === (text ?? "warn"));
-  if (level === undefined) throw unusable("LOG_LEVEL", `\`${text}\``, `one of ${logLevels.join(", ")}`, "info");
-  return level;
+  return text;
 }
 
 /** OpenAI's own API, as the `openai` package takes it when a key is set and no address. */

@@ -6,6 +6,8 @@ import type { CallResult, Limit, StoredResponse, Turn } from "./turn.ts";
 /** What a conversation has used so far, dropped answers of the model included (ACI-70). */
 export type Used = { readonly turns: number; readonly inputTokens: number; readonly outputTokens: number };
 
+export const nothingUsed: Used = { turns: 0, inputTokens: 0, outputTokens: 0 };
+
 /** A turn as it stands in the history: its messages, shortened after an epoch. */
 export type HistoryItem = { readonly turn: Turn; readonly messages: readonly Message[]; readonly sizeChars: number };
 
@@ -40,7 +42,7 @@ export function openConversation(tools: readonly ToolDefinition[], opening: read
     opening,
     openingChars: sizeOf(opening) + JSON.stringify(tools).length,
     history: [],
-    used: { turns: 0, inputTokens: 0, outputTokens: 0 },
+    used: nothingUsed,
     correction: 1,
     noticed: [],
     repliesWithoutCall: 0,
@@ -71,11 +73,12 @@ export function withTurn(conversation: Conversation, turn: Turn): Conversation {
   };
 }
 
-export function usedAfter(used: Used, turn: { readonly usage: Usage; readonly discarded: Turn["discarded"] }): Used {
+/** With one more answer of the model: whoever needs to know what is left while a turn goes on counts the same way. */
+export function usedAfter(used: Used, answer: { readonly usage: Usage; readonly discarded: Turn["discarded"] }): Used {
   return {
     turns: used.turns + 1,
-    inputTokens: used.inputTokens + turn.usage.inputTokens + turn.discarded.inputTokens,
-    outputTokens: used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
+    inputTokens: used.inputTokens + answer.usage.inputTokens + answer.discarded.inputTokens,
+    outputTokens: used.outputTokens + answer.usage.outputTokens + answer.discarded.outputTokens,
   };
 }
 

@@ -5,7 +5,15 @@
  * says counts nowhere until the gateway has recorded it.
  */
 export { type BudgetAnswer, createBudget, type RunBudget } from "./budget.ts";
-export { type Conversation, openConversation, type Used, withTurn } from "./conversation.ts";
+export {
+  type Conversation,
+  nothingUsed,
+  openConversation,
+  toModelRequest,
+  type Used,
+  usedAfter,
+  withTurn,
+} from "./conversation.ts";
 export { delay } from "./delay.ts";
 export { runLoop } from "./loop.ts";
 export type { LoopDeps, ToolPlace } from "./loop-deps.ts";

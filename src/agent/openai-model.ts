@@ -129,7 +129,6 @@ async function askOnce(
   try {
     const response = await client.chat.completions.create(body, { signal: either }).asResponse();
     const failure = await readAnswer(response, accumulator, silence.touch);
-    either.throwIfAborted(); // an aborted stream ends as if it were whole
     if (failure !== null) return failed(failure);
     return { kind: "answered", answer: accumulator.finish({ model: options.model, inputTokens }) };
   } catch (error) {

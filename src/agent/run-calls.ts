@@ -59,7 +59,8 @@ export async function runCalls(
     if (progress.approvalId !== null) break; // what comes after a waiting call may build on it
     const answers = batch.map((call) => answer(deps, { conversation, progress, round }, call, signal));
     const settled = await Promise.allSettled(answers); // none may go on in the background when one throws
-    for (const { status, ...rest } of settled) if (status === "rejected" && "reason" in rest) throw rest.reason;
+    const thrown = settled.find(({ status }) => status === "rejected");
+    if (thrown?.status === "rejected") throw thrown.reason;
   }
   const results = round.calls.flatMap(({ ordinal }) => progress.results.get(ordinal) ?? []);
   return { results, approvalId: progress.approvalId, finished: progress.finished };

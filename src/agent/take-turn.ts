@@ -21,7 +21,7 @@ export async function takeTurn(
   signal: AbortSignal,
 ): Promise<Turn> {
   const number = conversation.used.turns + 1;
-  // INVARIANT: an answer is stored before its first call is proposed (test/agent/take-turn.test.ts)
+  // INVARIANT: an answer is stored before its first call is proposed (test/agent/loop.test.ts)
   if (conversation.pending === null) await deps.saveResponse({ turn: number, response });
   const calls = placeCalls(conversation, response, number);
   const round = await runCalls(deps, conversation, { calls, response }, signal);

@@ -8,6 +8,8 @@ export type Terminal = {
   readonly isLive: boolean;
   /** Columns of that terminal. */
   readonly columns: number;
+  /** Everything on standard input. */
+  readonly readAll: () => Promise<Uint8Array>;
   /** Asks a question and answers with the line typed; null where nobody can be asked. Rejects with the signal's reason. */
   readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | null;
 };

@@ -91,26 +91,54 @@ export function readChatRequest(body: string): Read {
 /** The first breach of the rule that each call has exactly one answer, right after its message; null if there is none. */
 function pairingFault(messages: readonly ChatMessage[]): string | null {
   const seen = new Set<string>();
-  let open = new Set<string>();
   for (const [index, message] of messages.entries()) {
     if (message.role === "tool") {
-      if (!open.delete(message.tool_call_id))
-        return `Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' (messages[${index}]).`;
+      if (!callsBefore(messages, index).has(message.tool_call_id)) return orphan(index);
       continue;
     }
-    if (open.size > 0) return unanswered(open);
     if (message.role !== "assistant") continue;
-    const ids = (message.tool_calls ?? []).map((call) => call.id);
-    if (ids.length === 0 && (message.content ?? "") === "")
-      return `Invalid value for 'content' of messages[${index}]: expected a string, got null.`;
-    for (const id of ids) {
-      if (seen.has(id)) return `Duplicate value for 'tool_call_id' of '${id}' (messages[${index}]).`;
-      seen.add(id);
-    }
-    open = new Set(ids);
+    const fault =
+      emptyFault(message, index) ?? repeatFault(message, index, seen) ?? answersFault(message, messages, index);
+    if (fault !== null) return fault;
   }
-  return open.size > 0 ? unanswered(open) : null;
+  return null;
 }
 
-const unanswered = (open: ReadonlySet<string>): string =>
-  `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${[...open].join(", ")}`;
+type AssistantMessage = Extract<ChatMessage, { role: "assistant" }>;
+
+const idsOf = (message: AssistantMessage): readonly string[] => (message.tool_calls ?? []).map((call) => call.id);
+
+/** The calls that a tool's message may answer: of the assistant's message that stands before its row of tool messages. */
+function callsBefore(messages: readonly ChatMessage[], index: number): ReadonlySet<string> {
+  const asking = messages.slice(0, index).findLast((message) => message.role !== "tool");
+  return new Set(asking?.role === "assistant" ? idsOf(asking) : []);
+}
+
+function emptyFault(message: AssistantMessage, index: number): string | null {
+  const isEmpty = message.tool_calls === undefined && (message.content ?? "") === "";
+  return isEmpty ? `Invalid value for 'content' of messages[${index}]: expected a string, got null.` : null;
+}
+
+function repeatFault(message: AssistantMessage, index: number, seen: Set<string>): string | null {
+  for (const id of idsOf(message)) {
+    if (seen.has(id)) return `Duplicate value for 'tool_call_id' of '${id}' (messages[${index}]).`;
+    seen.add(id);
+  }
+  return null;
+}
+
+function answersFault(message: AssistantMessage, messages: readonly ChatMessage[], index: number): string | null {
+  const rest = messages.slice(index + 1);
+  const end = rest.findIndex(({ role }) => role !== "tool");
+  const answered = rest
+    .slice(0, end === -1 ? rest.length : end)
+    .map((answer) => ("tool_call_id" in answer ? answer.tool_call_id : ""));
+  const open = idsOf(message).filter((id) => !answered.includes(id));
+  if (open.length > 0)
+    return `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`;
+  const twice = answered.findIndex((id, at) => answered.indexOf(id) < at);
+  return twice === -1 ? null : orphan(index + 1 + twice);
+}
+
+const orphan = (index: number): string =>
+  `Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' (messages[${index}]).`;

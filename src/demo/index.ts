@@ -6,4 +6,4 @@
  */
 export { commitOnce } from "./one-commit.ts";
 export { type SampleRepository, writeSampleRepository } from "./sample-repository.ts";
-export { type ScriptedModel, type ScriptedModelOptions, startScriptedModel } from "./scripted-model.ts";
+export { type ScriptedModel, startScriptedModel } from "./scripted-model.ts";

@@ -59,7 +59,7 @@ const isTest = (path: string): boolean =>
 const wordsIn = (text: string): readonly string[] => text.match(/[A-Za-z_$][\w$]*/g) ?? [];
 
 /** Identifiers that a text writes as code: in backticks, before a parenthesis, or in camel or snake case. */
-export function suspectsIn(text: string): readonly string[] {
+function suspectsIn(text: string): readonly string[] {
   const quoted = [...text.matchAll(/`([^`\n]+)`/g)].flatMap((match) => wordsIn(match[1] ?? ""));
   const called = [...text.matchAll(/([A-Za-z_$][\w$]*)\(/g)].map((match) => match[1] ?? "");
   const cased = wordsIn(text).filter((word) => /[a-z][A-Z]|[a-z]_[a-z]/.test(word));
@@ -99,5 +99,6 @@ function* namesAt(place: Place): Plan<readonly string[] | Stuck> {
   return [...new Set(nearest.flatMap((line) => callsIn(line.text)))].slice(0, maxSuspects);
 }
 
+/** Names before a parenthesis, and those in a shell's command substitution. */
 const callsIn = (text: string): readonly string[] =>
-  [...text.matchAll(/([A-Za-z_$][\w$]*)\s*\(|\$\(([A-Za-z_]\w*)/g)].map((match) => match[1] ?? match[2] ?? "");
+  [...text.matchAll(/\$\((\w+)|(?<![\w$])([A-Za-z_][\w$]*)\s*\(/g)].map((match) => match[1] ?? match[2] ?? "");

@@ -14,7 +14,7 @@ export type Candidate = {
 type Rule = {
   readonly name: string;
   readonly pattern: RegExp;
-  readonly become: (found: string, hints: Hints) => readonly string[];
+  readonly become: (found: string, numbers: readonly string[]) => readonly string[];
   /** How likely it is without any hint; higher is tried earlier. */
   readonly weight: number;
   /** Words of an issue that speak for this rule. */
@@ -23,12 +23,12 @@ type Rule = {
   readonly inLoopHead: boolean;
 };
 
-type Hints = { readonly text: string; readonly numbers: readonly string[] };
-
 const swap =
   (...pairs: readonly (readonly [string, string])[]) =>
   (found: string): readonly string[] =>
     pairs.filter((pair) => pair.includes(found)).map(([a, b]) => (found === a ? b : a));
+
+const integer = /(?<![\w$.#])\d+(?![\w$.])/g;
 
 /** What people get wrong in a line, each with its way back. */
 const rules: readonly Rule[] = [
@@ -37,7 +37,7 @@ const rules: readonly Rule[] = [
     pattern: /(?<![<>=!-])(?:<=|>=|<|>)(?![<>=])|-(?:lt|le|gt|ge)\b/g,
     become: swap(["<", "<="], [">", ">="], ["-lt", "-le"], ["-gt", "-ge"]),
     weight: 6,
-    words: /inclusive|exclusive|bound|limit|edge|exactly|equal|at least|at most|off by one|first|last|reach|itself/i,
+    words: /inclusive|exclusive|bound|limit|edge|exactly|equal|at least|at most|off by one|first|last|reach|itself/gi,
     inLoopHead: true,
   },
   {
@@ -45,7 +45,7 @@ const rules: readonly Rule[] = [
     pattern: /(?<![<>=!-])(?:<=|>=|<|>)(?![<>=])|-(?:lt|le|gt|ge)\b/g,
     become: swap(["<", ">"], ["<=", ">="], ["-lt", "-gt"], ["-le", "-ge"]),
     weight: 3,
-    words: /revers|opposite|wrong way|order|descend|ascend/i,
+    words: /revers|opposite|wrong way|order|descend|ascend/gi,
     inLoopHead: false,
   },
   {
@@ -53,7 +53,7 @@ const rules: readonly Rule[] = [
     pattern: /(?<![=!<>])(?:===|!==|==|!=)(?!=)|-(?:eq|ne)\b/g,
     become: swap(["===", "!=="], ["==", "!="], ["-eq", "-ne"]),
     weight: 4,
-    words: /opposite|revers|equal|differ|same|not\b|only/i,
+    words: /opposite|revers|equal|differ|same|not\b|only/gi,
     inLoopHead: false,
   },
   {
@@ -61,7 +61,7 @@ const rules: readonly Rule[] = [
     pattern: /&&|\|\||\b(?:and|or)\b/g,
     become: swap(["&&", "||"], ["and", "or"]),
     weight: 5,
-    words: /\b(?:both|either|any|all|one of|only|and|or|unless|although|even)\b/i,
+    words: /\b(?:both|either|any|all|one of|only|and|or|unless|although|even)\b/gi,
     inLoopHead: false,
   },
   {
@@ -69,7 +69,7 @@ const rules: readonly Rule[] = [
     pattern: /!(?=[\w$(])|\bnot (?=\w)/g,
     become: () => [""],
     weight: 4,
-    words: /opposite|revers|invert|negat|exactly when|not\b/i,
+    words: /opposite|revers|invert|negat|exactly when|not\b/gi,
     inLoopHead: false,
   },
   {
@@ -78,7 +78,7 @@ const rules: readonly Rule[] = [
       /(?<=(?:\(|\breturn |&& |\|\| |=> ))[A-Za-z_$][\w$.]*(?:\([^()]*\))?(?=\s*(?:\)(?:\s*[{)&|;]|\s+\w|$)|&&|\|\||;|\?))/g,
     become: (found) => [`!${found}`],
     weight: 3,
-    words: /opposite|revers|invert|negat|exactly when|instead|kept|dropped|not\b/i,
+    words: /opposite|revers|invert|negat|exactly when|instead|kept|dropped|not\b/gi,
     inLoopHead: false,
   },
   {
@@ -86,7 +86,7 @@ const rules: readonly Rule[] = [
     pattern: /(?<=\b(?:if|return|and|or) )[A-Za-z_][\w.]*(?:\([^()]*\))?(?=\s*(?::$|$| and | or | for |\]))/g,
     become: (found) => [`not ${found}`],
     weight: 2,
-    words: /opposite|revers|invert|negat|exactly when|instead|kept|dropped|not\b/i,
+    words: /opposite|revers|invert|negat|exactly when|instead|kept|dropped|not\b/gi,
     inLoopHead: false,
   },
   {
@@ -102,7 +102,7 @@ const rules: readonly Rule[] = [
       ["startsWith", "endsWith"],
     ),
     weight: 5,
-    words: /least|most|small|large|low|high|min|max|round|any|all|every|begin|end|cap|never/i,
+    words: /least|most|small|large|low|high|min|max|round|any|all|every|begin|end|cap|never/gi,
     inLoopHead: false,
   },
   {
@@ -110,7 +110,7 @@ const rules: readonly Rule[] = [
     pattern: /\b(?:true|false|True|False)\b/g,
     become: swap(["true", "false"], ["True", "False"]),
     weight: 3,
-    words: /true|false|opposite|always|never/i,
+    words: /true|false|opposite|always|never/gi,
     inLoopHead: false,
   },
   {
@@ -118,7 +118,7 @@ const rules: readonly Rule[] = [
     pattern: / [+-] 1\b/g,
     become: () => [""],
     weight: 3,
-    words: /off by one|one (?:more|less|too)|count|last|first|length|too (?:long|short|many|few)/i,
+    words: /off by one|one (?:more|less|too)|count|last|first|length|too (?:long|short|many|few)/gi,
     inLoopHead: false,
   },
   {
@@ -127,7 +127,7 @@ const rules: readonly Rule[] = [
     become: () => [" + 1", " - 1"],
     weight: 1,
     words:
-      /off by one|one (?:more|less|too)|count|inclusive|both ends|last|first|length|too (?:long|short|many|few|small)/i,
+      /off by one|one (?:more|less|too)|count|inclusive|both ends|last|first|length|too (?:long|short|many|few|small)/gi,
     inLoopHead: false,
   },
   {
@@ -135,49 +135,58 @@ const rules: readonly Rule[] = [
     pattern: /(?<=[\w$)\]] )[+\-*/](?= [\w$(])/g,
     become: (found) => ({ "+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"] })[found] ?? [],
     weight: 3,
-    words: /add|sum|total|subtract|minus|negative|difference|times|divid|share|percent|average/i,
+    words: /add|sum|total|subtract|minus|negative|difference|times|divid|share|percent|average/gi,
     inLoopHead: false,
   },
   {
     name: "constant",
-    pattern: /(?<![\w$.#])\d+(?![\w$.])/g,
-    become: (found, hints) =>
-      [...new Set([...hints.numbers, String(Number(found) + 1), String(Math.max(0, Number(found) - 1))])].filter(
-        (value) => value !== found,
-      ),
+    pattern: integer,
+    become: (found) => [String(Number(found) + 1), String(Math.max(0, Number(found) - 1))],
     weight: 2,
-    words: /constant|number|second|minute|hour|day|week|percent|default|length|\d/i,
+    words: /constant|factor|default|percent|width|second|minute|hour|day|week|per \w+/gi,
+    inLoopHead: false,
+  },
+  {
+    name: "other constant",
+    pattern: integer,
+    become: (found, numbers) => [`${found}0`, found.replace(/0$/, ""), ...numbers],
+    weight: 0,
+    words: /constant|factor|default|percent|width/gi,
     inLoopHead: false,
   },
 ];
 
-/** Weight that a hint word adds; more than any rule has by itself. */
-const hintWeight = 4;
+/** Weight that each different word of the issue adds, up to three: together more than any rule has by itself. */
+const hintWeight = 3;
+const hintWords = 3;
 const numbersFromHints = 6;
 const loopHead = /^\s*(?:for|while|until|\} while)\b/;
 
-/** All one-line changes of a function's lines, the likeliest first; two ways to the same line count once. */
-export function candidatesFor(lines: readonly NumberedLine[], hintText: string): readonly Candidate[] {
-  const hints = { text: hintText, numbers: numbersIn(hintText) };
-  const weighed = rules.flatMap((rule) =>
-    lines
-      .slice(1)
-      .flatMap((line) => changesOf(line, rule, hints).map((candidate) => ({ candidate, weight: weigh(rule, hints) }))),
-  );
-  const ordered = weighed.toSorted((a, b) => b.weight - a.weight).map(({ candidate }) => candidate);
+/**
+ * All one-line changes of a function's lines, the likeliest first; two ways to the same line count once. The words of the
+ * issue say which kind of change is likely, the numbers in it and in the failures which constants are.
+ */
+export function candidatesFor(lines: readonly NumberedLine[], issue: string, failures: string): readonly Candidate[] {
+  const numbers = numbersIn(`${issue}\n${failures}`);
   const seen = new Set<string>();
-  return ordered.filter((candidate) => {
-    const key = `${candidate.number}:${candidate.text}`;
-    return !seen.has(key) && seen.add(key);
-  });
+  return rules
+    .toSorted((a, b) => weigh(b, issue) - weigh(a, issue))
+    .flatMap((rule) => lines.slice(1).flatMap((line) => changesOf(line, rule, numbers)))
+    .filter((candidate) => {
+      const key = `${candidate.number}:${candidate.text}`;
+      return !seen.has(key) && seen.add(key);
+    });
 }
 
-const weigh = (rule: Rule, hints: Hints): number => rule.weight + (rule.words.test(hints.text) ? hintWeight : 0);
+function weigh(rule: Rule, issue: string): number {
+  const words = new Set([...issue.matchAll(rule.words)].map((match) => match[0].toLowerCase()));
+  return rule.weight + hintWeight * Math.min(words.size, hintWords);
+}
 
-function changesOf(line: NumberedLine, rule: Rule, hints: Hints): readonly Candidate[] {
+function changesOf(line: NumberedLine, rule: Rule, numbers: readonly string[]): readonly Candidate[] {
   if (loopHead.test(line.text) && !rule.inLoopHead) return [];
   return [...codeOnly(line.text).matchAll(rule.pattern)].flatMap((match) =>
-    rule.become(match[0], hints).map((replacement) => ({
+    changed(rule.become(match[0], numbers), match[0]).map((replacement) => ({
       number: line.number,
       column: match.index,
       text: line.text.slice(0, match.index) + replacement + line.text.slice(match.index + match[0].length),
@@ -185,6 +194,9 @@ function changesOf(line: NumberedLine, rule: Rule, hints: Hints): readonly Candi
     })),
   );
 }
+
+const changed = (replacements: readonly string[], found: string): readonly string[] =>
+  replacements.filter((replacement) => replacement !== found);
 
 function describe(rule: Rule, found: string, replacement: string): string {
   if (found === "") return `\`${replacement.trim()}\` was missing`;

@@ -36,14 +36,19 @@ function remaining(request: ChatRequest, move: Move, done: number): Move {
 
 const gaveUp = (because: string): Move => ({ say: `I can't go on: ${because}.`, calls: [] });
 
-/** All that was said before the first answer of the model: the issue is in it. */
+/** A block of text from others between delimiters, as a client may mark it: `[kind …; begins X]`, the text, `[ends X]`. */
+const block = /\[(\w+)[^\n]*\bbegins (\w{16,})\]\n([\s\S]*?)\n\[ends \2\]/g;
+
+/** The issue: what was said before the model's first answer, and of that the blocks of the issue where they are marked. */
 function taskOf(messages: readonly ChatMessage[]): string {
   const first = messages.findIndex((message) => message.role === "assistant");
-  return messages
+  const said = messages
     .slice(0, first === -1 ? messages.length : first)
     .filter((message) => message.role === "user")
     .map((message) => message.content ?? "")
     .join("\n");
+  const marked = [...said.matchAll(block)].filter(([, kind]) => kind?.startsWith("issue"));
+  return marked.length === 0 ? said : marked.map(([, , , text]) => text ?? "").join("\n");
 }
 
 /** The answers in the order of their calls; the protocol's check has already paired them. */

@@ -7,7 +7,7 @@ import { toAnswer, toCompletion, toStream } from "./chat-answer.ts";
 import { type ChatRequest, type ProtocolError, readChatRequest } from "./chat-protocol.ts";
 import { nextMove } from "./next-move.ts";
 
-export type ScriptedModelOptions = {
+type ScriptedModelOptions = {
   /** The one model that the server has. Default `scripted`. */
   readonly model?: string;
   /** Asked for as `Authorization: Bearer <key>` when set; default: no key is needed. */

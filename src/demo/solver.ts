@@ -20,7 +20,7 @@ export function* solve(task: string): Plan<Stuck> {
   if (invalid !== null) return invalid;
   const source = yield* readFunction(found);
   if (source.kind === "stuck") return source;
-  const repaired = yield* repair(source, `${task}\n${baseline.output}`);
+  const repaired = yield* repair(source, task, baseline.output);
   if (repaired.kind === "stuck") return repaired;
   return yield* finish(found, repaired.description);
 }

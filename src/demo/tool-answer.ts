@@ -14,7 +14,7 @@ export type NumberedLine = { readonly number: number; readonly text: string };
 /** A line that a search showed. */
 export type Hit = NumberedLine & { readonly path: string };
 
-const header = /^\W*(?:\w+\W+)?\b(ok|empty|refused|failed|unknown)\b/;
+const header = /^(ok|empty|refused|failed|unknown): /;
 
 /** Reads a result. Lines before the header (the delimiter of a block of untrusted text) are passed over. */
 export function readAnswer(tool: string, text: string): Answer {
@@ -30,7 +30,8 @@ export function isRefusedFor(answer: Answer | undefined, code: string): boolean 
   return answer?.status === "refused" && answer.header.includes(code);
 }
 
-const numbered = /^\s*(\d+)(?:\t|: ?| ?\| ?|→)(.*)$/;
+/** How lines of files are shown: number, tab, text. */
+const numbered = /^(\d+)\t(.*)$/;
 
 /** The numbered lines of a file window. Empty where the numbers are not in sequence: then the result is wrong. */
 export function windowOf(answer: Answer): readonly NumberedLine[] {
@@ -42,15 +43,13 @@ export function windowOf(answer: Answer): readonly NumberedLine[] {
   return inSequence ? lines : [];
 }
 
-/** The hits of a search, grouped under their files' paths or with the path before each. */
+/** The hits of a search: `number:text`, grouped under the paths of their files. */
 export function hitsOf(answer: Answer): readonly Hit[] {
   const hits: Hit[] = [];
   let path = "";
   for (const line of answer.body.split("\n")) {
-    const inline = /^([^\s:]+):(\d+):(.*)$/.exec(line);
-    const grouped = numbered.exec(line);
-    if (inline !== null) hits.push({ path: inline[1] ?? "", number: Number(inline[2]), text: inline[3] ?? "" });
-    else if (grouped !== null && path !== "") hits.push({ path, number: Number(grouped[1]), text: grouped[2] ?? "" });
+    const match = /^(\d+):(.*)$/.exec(line);
+    if (match !== null && path !== "") hits.push({ path, number: Number(match[1]), text: match[2] ?? "" });
     else path = pathOn(line) ?? path;
   }
   return hits;
@@ -58,10 +57,7 @@ export function hitsOf(answer: Answer): readonly Hit[] {
 
 /** The paths that `find_files` listed, one a line. */
 export const pathsOf = (answer: Answer): readonly string[] =>
-  answer.body.split("\n").flatMap((line) => (line.includes(" ") ? [] : (pathOn(line) ?? [])));
+  answer.body.split("\n").flatMap((line) => pathOn(line) ?? []);
 
-/** A repository-relative path that stands alone on a line, perhaps with a count behind it. */
-function pathOn(line: string): string | null {
-  const match = /^((?:\.?[\w@+-][\w@+.-]*\/)*\.?[\w@+-][\w@+.-]*):?(?: \(.*\))?$/.exec(line);
-  return match?.[1] ?? null;
-}
+/** A repository-relative path that stands alone on a line. */
+const pathOn = (line: string): string | null => (/^[\w@+.-]+(?:\/[\w@+.-]+)*$/.test(line) ? line : null);

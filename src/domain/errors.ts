@@ -22,9 +22,11 @@ export const errorCatalogue = {
     remedy: "read the server log that the message names, or set `DATABASE_URL` to a server of yours",
   },
   GIT_FAILED: { retryable: false, remedy: "check that the repository is intact with `git fsck` and try again" },
+  GIT_MISSING: { retryable: false, remedy: "install git (Debian, Ubuntu: `apt-get install git`)" },
   ISSUE_EMPTY: { retryable: false, remedy: "write into the file what is wrong and what is wanted" },
   ISSUE_UNREADABLE: { retryable: false, remedy: "name a readable Markdown file of at most 256 KiB" },
   KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
+  LEDGER_BROKEN: { retryable: false, remedy: "stop, keep the database as it is, and run `countersign audit verify`" },
   LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },
   LEDGER_ENTRY_TOO_LARGE: {
     retryable: false,

@@ -42,7 +42,6 @@ export function decisionStep(run: RunContext, trail: Trail, parsed: ParsedAction
     engineVersion: decision.engineVersion,
     floorVersion: decision.floorVersion,
     durationUs: decision.durationUs,
-    argumentsDigest: digestOf(run, trail, parsed.canonical),
   };
   const texts = { arguments: parsed.canonical, request: canonicalBytes(decision.requests) };
   return stepOf(run, trail, "decision", { evidence, texts, decisionId: decision.decisionId });
@@ -52,6 +51,7 @@ export function authorizedSteps(run: RunContext, trail: Trail, action: Authorize
   const { parsed, decision } = action;
   const evidence: JsonObject = {
     argumentsCommitment: commitArguments(trail, parsed.canonical),
+    argumentsDigest: digestOf(run, trail, parsed.canonical),
     approvalId: trail.approvalId,
   };
   return [

@@ -1,31 +1,47 @@
 import type { ExecResult, JsonObject } from "../domain/index.ts";
+import { missingProgram } from "../workspace/index.ts";
 import { cleanOutput } from "./clean-output.ts";
 import { createErrorClassifier } from "./error-lines.ts";
-import { standardCaps } from "./result-text.ts";
+import { type BodyCaps, bodyBytes, standardCaps } from "./result-text.ts";
 import type { SavedPages } from "./saved-pages.ts";
 import { fitsWhole, type ShapedOutput, shapeOutput, surveyOutput } from "./shape-output.ts";
-
-const capsBesideRefusal = { lines: 90, bytes: 8_192 };
 
 /** A finished command without its raw output: what is shown of it, and where the rest is kept. */
 export type FinishedCommand = Omit<ExecResult, "output" | "droppedAt"> & {
   readonly shaped: ShapedOutput;
+  /** The program that was not found in the sandbox, by the shell's own message. */
+  readonly missing: string | null;
   readonly page: string | null;
 };
 
-/** Cleans and shapes what a command printed; what is left out is kept as a page (ACI-6 to ACI-12). */
+/** Cleaned output, and how much of the body's room the caller keeps for lines of its own. */
+export type CleanedOutput = { readonly cleaned: Uint8Array; readonly reserved: BodyCaps };
+
+/** A timeout's remedy stands before the output. */
+const reservedForRefusal: BodyCaps = { lines: 10, bytes: 4_096 };
+
+export function cleanResult(result: ExecResult, own: readonly string[] = []): CleanedOutput {
+  const lead: BodyCaps = { lines: own.length, bytes: own.length === 0 ? 0 : bodyBytes(own) + 1 };
+  const refusal = result.timedOut ? reservedForRefusal : { lines: 0, bytes: 0 };
+  return {
+    cleaned: cleanOutput(result),
+    reserved: { lines: lead.lines + refusal.lines, bytes: lead.bytes + refusal.bytes },
+  };
+}
+
+/** Shapes what a command printed; what is left out is kept as a page (ACI-6 to ACI-12). */
 export async function finishCommand(
   pages: SavedPages,
   command: string,
   result: ExecResult,
-): Promise<{ readonly finished: FinishedCommand; readonly cleaned: Uint8Array }> {
-  const cleaned = cleanOutput(result);
+  { cleaned, reserved }: CleanedOutput,
+): Promise<FinishedCommand> {
   const survey = surveyOutput(cleaned, createErrorClassifier(command));
-  // A timeout's remedy stands before the output and needs room.
-  const caps = result.timedOut ? capsBesideRefusal : standardCaps;
+  const caps = { lines: standardCaps.lines - reserved.lines, bytes: standardCaps.bytes - reserved.bytes };
   const page = fitsWhole(survey, caps) ? null : await pages.keep(cleaned);
   const { output: _output, droppedAt: _droppedAt, ...rest } = result;
-  return { finished: { ...rest, shaped: shapeOutput(survey, page, caps), page }, cleaned };
+  const missing = missingProgram(result, [])?.name ?? null;
+  return { ...rest, shaped: shapeOutput(survey, page, caps), missing, page };
 }
 
 /** "exit code 1", "signal SIGKILL", "timed out after 60 s". */
@@ -74,19 +90,3 @@ export const commandEvidence = (finished: FinishedCommand): JsonObject => ({
   stderr_bytes: finished.stderrBytes,
   ...(finished.timedOut ? { outcome: "error:timed_out" } : {}),
 });
-
-const missingForms = [
-  /^(?:\S*bash|\S*sh|env|\/\S+): (?:line \d+: )?(\S+): (?:command not found|not found)$/m,
-  /^(?:env: )?[‘'"`]?([^\s‘’'"`:]+)[’'"`]?: (?:command not found|No such file or directory)$/m,
-];
-
-/** The program that the shell did not find, by its own message; null where that was not the cause. */
-export function missingProgram(finished: FinishedCommand): string | null {
-  if (finished.exitCode !== 127) return null;
-  const text = finished.shaped.body.join("\n");
-  for (const form of missingForms) {
-    const found = form.exec(text)?.[1];
-    if (found !== undefined) return found;
-  }
-  return null;
-}

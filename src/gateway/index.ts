@@ -7,7 +7,7 @@
 
 export type { ActionSettings } from "./action-description.ts";
 export { answerApproval } from "./answer-approval.ts";
-export { type Catalogue, createCatalogue, modelTools } from "./catalogue.ts";
+export { type Catalogue, createCatalogue } from "./catalogue.ts";
 export { createFingerprints, type Fingerprints } from "./fingerprints.ts";
 export type { GatewayDeps } from "./gateway-deps.ts";
 export type { ApprovalAnswer, PendingApproval } from "./pending-approval.ts";
@@ -15,3 +15,4 @@ export { perform } from "./perform.ts";
 export type { RunContext } from "./run-context.ts";
 export { createSavedPages, type SavedPages } from "./saved-pages.ts";
 export { openSealedChangeSet } from "./sealed-change-set.ts";
+export { modelTools, toolSchemas } from "./tool-schemas.ts";

@@ -26,7 +26,12 @@ type OutcomeFacts = Pick<ActionOutcome, "state" | "status" | "text" | "decision"
   };
 
 /** An outcome with what most of them have in common filled in. */
-export function outcomeOf(deps: GatewayDeps, run: RunContext, trail: Trail, facts: OutcomeFacts): ActionOutcome {
+export function outcomeOf(
+  deps: { readonly clock: Clock },
+  run: RunContext,
+  trail: Trail,
+  facts: OutcomeFacts,
+): ActionOutcome {
   const { proposed } = trail;
   const { parsed, ...given } = facts;
   return {

@@ -72,7 +72,11 @@ export async function recordWithheld(
   const { parsed, decision } = withheld;
   const refusal =
     withheld.kind === "denied" ? deniedBy(decision) : approvalUnavailable(decision.policyIds[0] ?? "default_deny");
-  const evidence = { code: refusal.code, argumentsCommitment: commitArguments(trail, parsed.canonical) };
+  const evidence = {
+    code: refusal.code,
+    argumentsCommitment: commitArguments(trail, parsed.canonical),
+    argumentsDigest: digestOf(run, trail, parsed.canonical),
+  };
   const denied = { evidence, texts: { result: refusalResult(refusal) }, decisionId: decision.decisionId };
   const steps = [decisionStep(run, trail, parsed, decision), stepOf(run, trail, "denied", denied)];
   await deps.ledger.append(run.lease, batchOf(steps));
@@ -96,7 +100,8 @@ async function askForApproval(
   const expiresAt = new Date(deps.clock() + deps.approvalExpiresAfterMs).toISOString();
   const pending: PendingApproval = { approvalId, trail, parsed, facts, decision, bindings, expiresAt };
   const texts = { bindings: canonicalBytes(bindings) };
-  const asked = { evidence: { approvalId, expiresAt, risk: facts.risk }, texts, decisionId: decision.decisionId };
+  const evidence = { approvalId, expiresAt, risk: facts.risk, argumentsDigest: digestOf(run, trail, parsed.canonical) };
+  const asked = { evidence, texts, decisionId: decision.decisionId };
   const steps = [decisionStep(run, trail, parsed, decision), stepOf(run, trail, "approval_pending", asked)];
   await deps.ledger.append(run.lease, batchOf(steps), openApproval(run, pending));
   deps.openQuestions.set(approvalId, pending);

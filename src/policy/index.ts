@@ -11,8 +11,17 @@ export type {
   RepositoryPolicies,
   RepositoryPolicy,
 } from "./authorization-request.ts";
+export type { BaseFiles } from "./derive-verify.ts";
 export { githubWrites } from "./floor.ts";
 export { type CatalogueEntry, compilePolicies, loadPolicies, type PolicyDeps } from "./load-policies.ts";
 export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
 export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";
 export { compileRepositoryPolicies, type ForbidText, noRepositoryPolicies } from "./repository-policies.ts";
+export {
+  loadRepositorySettings,
+  type ParsedSettings,
+  parseRepositorySettings,
+  type RepositorySettings,
+  settingsPath,
+  type VerifySettings,
+} from "./repository-settings.ts";

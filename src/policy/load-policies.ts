@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import {
@@ -82,17 +83,18 @@ function warmUp(evaluate: ReturnType<typeof cedarEvaluation>): void {
 }
 
 async function readTexts(folder: string): Promise<ReadonlyMap<string, string>> {
-  const texts = new Map<string, string>();
-  try {
-    const names = await readdir(folder);
-    for (const name of names.filter((file) => file === schemaFile || file.endsWith(".cedar")).sort()) {
-      texts.set(name, new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path.join(folder, name))));
-    }
-  } catch (error) {
+  const unreadable = (cause: unknown): never => {
     throw new CountersignError("POLICY_INVALID", `the policy folder \`${folder}\` can't be read`, {
-      cause: error,
+      cause,
       remedy: "point COUNTERSIGN_POLICIES to a readable folder of UTF-8 policy files",
     });
+  };
+  const names = await readdir(folder).catch(unreadable);
+  const texts = new Map<string, string>();
+  for (const name of names.filter((file) => file === schemaFile || file.endsWith(".cedar")).sort()) {
+    const bytes = await readFile(path.join(folder, name)).catch(unreadable);
+    if (!isUtf8(bytes)) throw invalid(name, null, "the bytes are no UTF-8", null);
+    texts.set(name, bytes.toString("utf8"));
   }
   return texts;
 }

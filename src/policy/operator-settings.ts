@@ -3,6 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { CountersignError } from "../domain/index.ts";
 import { describeIssue } from "./describe-issue.ts";
+import { parseStrictYaml } from "./strict-yaml.ts";
 
 const count = (least: number, most: number) => z.int().min(least).max(most);
 const kibibyte = 1024;
@@ -168,33 +169,36 @@ export type OperatorSettings = z.infer<typeof OperatorFile>;
 
 /** Reads the text of an `operator.json`; `file` is named in messages. Throws `CONFIG_INVALID` with file, key, got, expected. */
 export function parseOperatorSettings(text: string, file: string): OperatorSettings {
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch (error) {
-    throw new CountersignError("CONFIG_INVALID", `\`${file}\` is not JSON: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-  const parsed = OperatorFile.safeParse(data, { reportInput: true });
+  const parsed = OperatorFile.safeParse(parseJson(text, file), { reportInput: true });
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map((issue) => describeIssue(issue).text);
-  throw new CountersignError("CONFIG_INVALID", `\`${file}\`: ${lines.join("; ")}`, {
-    details: { file, issues: lines },
-  });
+  throw invalid(file, lines.join("; "));
 }
+
+/** JSON has one place for each key: a second one would silently win. JSON is YAML, whose reader tells. */
+function parseJson(text: string, file: string): unknown {
+  const doubled = parseStrictYaml(text);
+  try {
+    const value: unknown = JSON.parse(text);
+    if (doubled.kind === "parsed") return value;
+  } catch (error) {
+    throw invalid(file, `no JSON: ${(error as Error).message}`, error);
+  }
+  const { line, column, reason } = doubled.problem;
+  throw invalid(file, `line ${line}, column ${column}: ${reason}`);
+}
+
+const invalid = (file: string, message: string, cause?: unknown): CountersignError =>
+  new CountersignError("CONFIG_INVALID", `\`${file}\`: ${message}`, { cause, details: { file } });
 
 /** Reads `operator.json` of a policy folder. Throws `CONFIG_INVALID`, also where there is none. */
 export async function loadOperatorSettings(policyFolder: string): Promise<OperatorSettings> {
   const file = path.join(policyFolder, "operator.json");
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
+  const text = await readFile(file, "utf8").catch((cause) => {
     throw new CountersignError("CONFIG_INVALID", `\`${file}\` can't be read`, {
-      cause: error,
+      cause,
       remedy: "point COUNTERSIGN_POLICIES to a folder with a readable `operator.json`; `{}` takes every default",
     });
-  }
+  });
   return parseOperatorSettings(text, file);
 }

@@ -1,5 +1,5 @@
 import type { ActionOutcome, ProposedAction } from "../domain/index.ts";
-import { answerApproval, type GatewayDeps, perform, type RunContext } from "../gateway/index.ts";
+import { type ApprovalAnswer, answerApproval, type GatewayDeps, perform, type RunContext } from "../gateway/index.ts";
 import type { RunDeps } from "./run-deps.ts";
 
 export function gatewayDeps(deps: RunDeps): GatewayDeps {
@@ -22,10 +22,12 @@ export async function performAsking(
   signal: AbortSignal,
 ): Promise<ActionOutcome> {
   const gateway = gatewayDeps(deps);
+  const { askApproval } = deps;
   const outcome = await perform(gateway, run, proposed, signal);
-  if (outcome.approvalId === null || deps.askApproval === null) return outcome;
+  if (outcome.approvalId === null || askApproval === null) return outcome;
   const question = gateway.openQuestions.get(outcome.approvalId);
   if (question === undefined) throw new Error(`approval ${outcome.approvalId} is pending but was not kept`);
-  const answer = await deps.askApproval(question, signal);
+  // biome-ignore lint/nursery/useAwaitThenable: the checker does not follow the function type through the door
+  const answer: ApprovalAnswer = await askApproval(question, signal);
   return answerApproval(gateway, run, outcome.approvalId, answer, signal);
 }

@@ -5,7 +5,7 @@ import type { RunLease } from "../ledger/index.ts";
 import { compileRepositoryPolicies, loadRepositorySettings, type RepositorySettings } from "../policy/index.ts";
 import { processOwner } from "../store/index.ts";
 import type { LocalRequest, RunDeps } from "./run-deps.ts";
-import { keepPolicySet, recordStart, sealedText } from "./run-record.ts";
+import { keepPolicySet, recordStart } from "./run-record.ts";
 import { reservedOutputTokens, type Session } from "./session.ts";
 
 /**
@@ -15,8 +15,9 @@ import { reservedOutputTokens, type Session } from "./session.ts";
 export async function prepare(deps: RunDeps, request: LocalRequest, signal: AbortSignal): Promise<Session> {
   const startedAtMs = deps.clock();
   const { base, repository, uncommitted } = await deps.workspace.openBase(request.source, signal);
-  const settings = await loadRepositorySettings((path) => deps.workspace.readBaseFile(base, path), deps.operator);
-  const repositoryPolicies = compileRepositoryPolicies(settings.forbid);
+  const files = { paths: base.entries.keys(), read: (path: string) => deps.workspace.readBaseFile(base, path) };
+  const settings = await loadRepositorySettings(files, deps.operator);
+  const repositoryPolicies = compileRepositoryPolicies(deps.policies, settings.forbid);
 
   const runId = newRunId(deps);
   await deps.keys.createRun(runId);
@@ -42,11 +43,11 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
     lease,
     owner: processOwner(),
     evidence: startEvidence(deps, run, requesterReference, request.issue.body),
-    sealed: [
-      sealedText("issue_title", request.issue.title.text),
-      sealedText("issue_body", request.issue.body.text),
-      sealedText("requester", JSON.stringify({ reference: requesterReference, ...request.requester })),
-    ],
+    texts: {
+      issue_title: request.issue.title.text,
+      issue_body: request.issue.body.text,
+      requester: JSON.stringify({ reference: requesterReference, ...request.requester }),
+    },
   });
   deps.onEvent({ kind: "started", runId, traceId: run.traceId, repository, baseSha: base.commitSha, uncommitted });
 
@@ -104,7 +105,7 @@ const limitsOf = ({ limits }: RepositorySettings): Budget => ({
 const actionSettings = (settings: RepositorySettings): ActionSettings => ({
   verifyCommand: settings.verify?.run ?? null,
   verifyTimeoutMs: settings.verify?.timeoutMs ?? 0,
-  verifyFilter: null,
+  verifyFilter: settings.verify?.filter ?? null,
   setupCommand: settings.setup?.run ?? null,
   setupTimeoutMs: settings.setup?.timeoutMs ?? 0,
 });

@@ -1,11 +1,11 @@
 import { attribute, type ChangeSet, type FileChange, type RunId, type TraceId } from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
-import { openSealed } from "../ledger/index.ts";
+import { readRunChangeSets } from "../ledger/index.ts";
 import { ownerState, processOwner } from "../store/index.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { recordEnd, sealedText } from "./run-record.ts";
+import { recordEnd } from "./run-record.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
 
 type InterruptedRun = {
@@ -17,6 +17,14 @@ type InterruptedRun = {
   readonly leaseExpiresAt: string | null;
   readonly repositoryId: string;
   readonly baseSha: string;
+};
+
+const interruptedSummary = {
+  title: "",
+  summary: "",
+  cause: "the process that worked on it ended without settling it",
+  leftOut: [],
+  refusedCauses: [],
 };
 
 /**
@@ -36,7 +44,7 @@ export async function settleInterrupted(deps: RunDeps): Promise<readonly string[
       conclusion: "failure",
       stopReason: null,
       evidence: { cause: "crash", openActionCount: openCount, ...diffStat(patch) },
-      sealed: [sealedText("patch", patch)],
+      texts: { patch, summary: JSON.stringify(interruptedSummary) },
     });
     const kept = patch === "" ? "nothing had changed" : `its patch: countersign runs patch ${run.runId}`;
     lines.push(`run ${run.runId} had been interrupted and is settled (${openCount} open actions); ${kept}`);
@@ -69,10 +77,10 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
 async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string> {
   const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
   if (base === null) return "";
-  const stored = await openSealed(deps, run.runId, "change_set");
-  const recorded = stored.flatMap(({ actionId, plaintext }) =>
-    actionId === null ? [] : [{ actionId, changeSet: openSealedChangeSet(plaintext) }],
-  );
+  const recorded = (await readRunChangeSets(deps, run.runId)).map(({ actionId, bytes }) => ({
+    actionId,
+    changeSet: openSealedChangeSet(bytes),
+  }));
   const changes = [...attribute(recorded).values()].flatMap(({ change }) =>
     againstBase(change, base.entries.get(change.path)),
   );

@@ -45,6 +45,8 @@ export type RunDeps = IdSource & {
   /** Where the model is asked and under which name: for the record. */
   readonly modelName: string;
   readonly workspace: WorkspaceHands;
+  /** A folder of the run's own outside the checkout, for output too long to show. */
+  readonly pagesFolder: (runId: RunId) => string;
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
   /** Keeps a patch that the store can't take; answers with where it is. */

@@ -1,33 +1,37 @@
-import type {
-  Conclusion,
-  JsonObject,
-  JsonValue,
-  NewEntry,
-  Run,
-  RunStatus,
-  SealedField,
-  StopReason,
+import {
+  type Conclusion,
+  type JsonObject,
+  type JsonValue,
+  type NewEntry,
+  nonceSizeBytes,
+  type RandomBytes,
+  type Run,
+  type RunStatus,
+  type StopReason,
 } from "../domain/index.ts";
-import type { RunLease } from "../ledger/index.ts";
+import { type NewBatch, type RunLease, sealCommitted } from "../ledger/index.ts";
 import { leaseEnd } from "./lease.ts";
 import type { RunDeps } from "./run-deps.ts";
 
 const encoder = new TextEncoder();
 
-/** A text of the run as a whole, sealed under the run's own key. */
-export const sealedText = (field: string, text: string): SealedField => ({
-  actionId: null,
-  field,
-  plaintext: encoder.encode(text),
-});
+type RunStep = {
+  readonly type: "run" | "turn";
+  readonly evidence: JsonObject;
+  /** Sealed under the run's own key, each with its commitment in the entry. */
+  readonly texts?: Readonly<Record<string, string>>;
+};
 
-/** An entry about the run itself: status, phase, model turn. */
-export function runEntry(
+/** An entry about the run itself (status, phase, model turn) with its texts. */
+export function runBatch(
+  randomBytes: RandomBytes,
   run: Pick<Run, "runId" | "traceId" | "attempt">,
-  type: "run" | "turn",
-  evidence: JsonObject,
-): NewEntry {
-  return {
+  { type, evidence, texts }: RunStep,
+): NewBatch {
+  const encoded = Object.fromEntries(Object.entries(texts ?? {}).map(([name, text]) => [name, encoder.encode(text)]));
+  const nonce = { bytes: randomBytes(nonceSizeBytes), isNew: true };
+  const { sealed, commitments } = sealCommitted(null, nonce, encoded);
+  const entry: NewEntry = {
     type,
     runId: run.runId,
     attempt: run.attempt,
@@ -39,8 +43,9 @@ export function runEntry(
     deliveryId: null,
     parentId: null,
     actor: { kind: "system" },
-    evidence,
+    evidence: texts === undefined ? evidence : { ...evidence, commitments },
   };
+  return { entries: [entry], sealed: texts === undefined ? [] : sealed };
 }
 
 /** The first entry of a run with its row, one transaction: from here on it can be found. */
@@ -51,7 +56,7 @@ export async function recordStart(
     readonly lease: RunLease;
     readonly owner: string;
     readonly evidence: JsonObject;
-    readonly sealed: readonly SealedField[];
+    readonly texts: Readonly<Record<string, string>>;
   },
 ): Promise<void> {
   const { run, lease } = start;
@@ -75,8 +80,8 @@ export async function recordStart(
     completed_at: null,
     limits: JSON.stringify(run.limits),
   };
-  const entry = runEntry(run, "run", { status: run.status, ...start.evidence });
-  await deps.ledger.append(lease, { entries: [entry], sealed: start.sealed }, async (tx) => {
+  const step = { type: "run", evidence: { status: run.status, ...start.evidence }, texts: start.texts } as const;
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), async (tx) => {
     await tx.insertInto("runs").values(row).execute();
   });
 }
@@ -95,7 +100,7 @@ export async function keepPolicySet(deps: RunDeps): Promise<void> {
 
 /** Tells the ledger that a phase begins. */
 export async function recordPhase(deps: RunDeps, run: Run, lease: RunLease, phase: string): Promise<void> {
-  await deps.ledger.append(lease, { entries: [runEntry(run, "run", { phase })], sealed: [] });
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence: { phase } }));
 }
 
 /** The last entry of a run with its row. */
@@ -107,19 +112,23 @@ export async function recordEnd(
     readonly conclusion: Conclusion;
     readonly stopReason: StopReason | null;
     readonly evidence: JsonObject;
-    readonly sealed: readonly SealedField[];
+    readonly texts: Readonly<Record<string, string>>;
   },
 ): Promise<void> {
   const status: RunStatus = "completed";
   const { conclusion, stopReason } = end;
-  const entry = runEntry(run, "run", { status, conclusion, stopReason, ...end.evidence });
-  await deps.ledger.append(lease, { entries: [entry], sealed: end.sealed }, async (tx) => {
+  const evidence = { status, conclusion, stopReason, ...end.evidence };
+  const step = { type: "run", evidence, texts: end.texts } as const;
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), async (tx) => {
     await tx
       .updateTable("runs")
-      .set({ status, conclusion, stop_reason: stopReason, lease_owner: null, completed_at: timeOf(deps) })
+      .set({ status, conclusion, stop_reason: stopReason, completed_at: timeOf(deps), ...noLease })
       .where("run_id", "=", run.runId)
       .execute();
   });
 }
+
+/** A run that has ended is held by nobody. */
+const noLease = { lease_owner: null, lease_expires_at: null };
 
 const timeOf = (deps: RunDeps): string => new Date(deps.clock()).toISOString();

@@ -5,7 +5,7 @@ import { diffStat } from "./diff-stat.ts";
 import { judgedPaths } from "./judged-paths.ts";
 import type { ReadBack } from "./read-back.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { recordEnd, sealedText } from "./run-record.ts";
+import { recordEnd } from "./run-record.ts";
 import type { RunReport, TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
@@ -43,13 +43,10 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
     testsAfter: result.after?.exitCode ?? null,
     usage: { ...session.used },
   };
-  const sealed = [
-    sealedText("patch", patch),
-    sealedText("summary", JSON.stringify({ title, summary, cause, leftOut, refusedCauses })),
-  ];
+  const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, refusedCauses }) };
   const keep = async (): Promise<string | null> => {
     await settleOpenActions(deps, run, lease, stopReason === "cancelled" ? "stop" : "crash");
-    await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, sealed });
+    await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
     return patch === "" ? null : `countersign runs patch ${run.runId}`;
   };
   const patchKept = await keep().catch((error: unknown) => keepOutside(deps, session, patch, error));
@@ -72,10 +69,15 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
     },
     actions: session.outcomes,
     leftOut,
-    ledger: await verifyStored(deps),
+    ledger: await verifiedHead(deps),
     tokens: { input: session.used.inputTokens, output: session.used.outputTokens },
     durationMs: deps.clock() - session.startedAtMs,
   };
+}
+
+async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {
+  const { ok, size, rootHash } = await verifyStored(deps);
+  return { origin: deps.ledger.origin, size, rootHash, verified: ok };
 }
 
 /** Nothing is lost: where the store can't take the patch it goes into a file, and the error says which. */

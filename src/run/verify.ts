@@ -21,11 +21,12 @@ export async function verify(
   const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput };
   await using workspace = await deps.workspace.createWorkspace(base, options, signal);
   if (tree.changeSet !== null) await workspace.apply(tree.changeSet);
+  await using pages = await createSavedPages(deps.pagesFolder(run.runId));
   const context: RunContext = {
     ...session.context,
     workspace,
     fingerprints: createFingerprints(),
-    pages: createSavedPages(),
+    pages,
     onRecordedChange: () => undefined,
   };
   const proposed = {
@@ -33,7 +34,11 @@ export async function verify(
     runId: run.runId,
     principal: { kind: "system" },
     tool: "run_verification",
-    rawArguments: JSON.stringify({ tree: tree.name === "verify_before" ? "before" : "after" }),
+    rawArguments: JSON.stringify({
+      stage: tree.name === "verify_before" ? "before" : "after",
+      command: settings.verify.run,
+      timeout_s: Math.ceil(settings.verify.timeoutMs / 1000),
+    }),
     call: null,
     compensates: null,
   } as const;
@@ -49,7 +54,7 @@ const VerificationRecord = z.object({
   timed_out: z.boolean(),
   passed_count: z.number().nullable(),
   failed_count: z.number().nullable(),
-  missing_program: z.string().nullable(),
+  missing_program: z.string().nullable().default(null),
 });
 
 function toTestRun(outcome: ActionOutcome): TestRun {

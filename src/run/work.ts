@@ -17,11 +17,11 @@ import {
   type UntrustedText,
   untrusted,
 } from "../domain/index.ts";
-import { createFingerprints, createSavedPages, type RunContext } from "../gateway/index.ts";
+import { createFingerprints, createSavedPages, modelTools, type RunContext } from "../gateway/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { runEntry, sealedText } from "./run-record.ts";
+import { runBatch } from "./run-record.ts";
 import { reservedOutputTokens, type Session } from "./session.ts";
 
 /** How the proposing ended. `detail` says why in a sentence where an error ended it, else it is empty. */
@@ -45,8 +45,11 @@ export async function work(
   const { issue } = session.request;
   const opening = openingMessages(deps, { ...issue, verifyCommand: verifyCommandText(session) });
   try {
-    const loop = loopDeps(deps, session, workspace);
-    const end = await runLoop(loop, openConversation(deps.catalogue.modelTools, opening), signal);
+    await using pages = await createSavedPages(deps.pagesFolder(session.run.runId));
+    const fingerprints = createFingerprints();
+    const loop = loopDeps(deps, session, { ...session.context, workspace, fingerprints, pages });
+    const tools = modelTools(deps.catalogue).map(({ function: tool }) => tool);
+    const end = await runLoop(loop, openConversation(tools, opening), signal);
     const stopReason = stopReasonOf(end);
     if (stopReason === null) throw new Error("the loop waits for an approval although it is asked for at once");
     const isSaid = end.kind === "finished" || end.kind === "nothing_to_do";
@@ -77,9 +80,7 @@ function verifyCommandText({ settings }: Session): UntrustedText | null {
   return settings.verify === null ? null : untrusted(settings.verify.run, origin);
 }
 
-function loopDeps(deps: RunDeps, session: Session, workspace: Workspace): LoopDeps {
-  const fingerprints = createFingerprints();
-  const context: RunContext = { ...session.context, workspace, fingerprints, pages: createSavedPages() };
+function loopDeps(deps: RunDeps, session: Session, context: RunContext): LoopDeps {
   return {
     model: deps.model,
     onEvent: (event) => deps.onEvent({ kind: "model", event }),
@@ -90,13 +91,13 @@ function loopDeps(deps: RunDeps, session: Session, workspace: Workspace): LoopDe
     perform: (call, signal) => performCall(deps, session, context, { call, signal }),
     saveResponse: (stored) => saveResponse(deps, session, stored),
     saveTurn: (turn) => saveTurn(deps, session, turn),
-    treeFingerprint: () => workspace.fingerprint(),
+    treeFingerprint: () => context.workspace.fingerprint(),
     hasChanges: () => Promise.resolve(session.recorded.some(({ changeSet }) => changeSet.changes.length > 0)),
   };
 }
 
 function toolPlaces(deps: RunDeps): ReadonlyMap<string, ToolPlace> {
-  const reads = deps.catalogue.actions.filter(({ group, name }) => group === "read" && name !== "finish");
+  const reads = [...deps.catalogue.values()].filter(({ group, name }) => group === "read" && name !== "finish");
   return new Map(reads.map(({ name, place }) => [name, place === "host" ? "host_read" : "sandbox_read"]));
 }
 
@@ -134,8 +135,8 @@ async function saveResponse(deps: RunDeps, session: Session, { turn, response }:
     callCount: response.toolCalls.length,
     usage: { ...response.usage },
   };
-  const sealed = [sealedText(`response:${turn}`, JSON.stringify(response))];
-  await deps.ledger.append(session.lease, { entries: [runEntry(session.run, "turn", evidence)], sealed });
+  const step = { type: "turn", evidence, texts: { response: JSON.stringify(response) } } as const;
+  await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
 }
 
 /** The turn as taken, durable before the next model call. */
@@ -146,6 +147,6 @@ async function saveTurn(deps: RunDeps, session: Session, turn: Turn): Promise<vo
     outputTokens: session.used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
   };
   const evidence = { turn: turn.number, answered: false, end: turn.kind, resultCount: turn.results.length };
-  const sealed = [sealedText(`turn:${turn.number}`, JSON.stringify(turn))];
-  await deps.ledger.append(session.lease, { entries: [runEntry(session.run, "turn", evidence)], sealed });
+  const step = { type: "turn", evidence, texts: { turn: JSON.stringify(turn) } } as const;
+  await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
 }

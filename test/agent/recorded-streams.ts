@@ -272,4 +272,25 @@ export const recordedStreams: readonly RecordedStream[] = [
     text: delta({ content: "Hallo" }) + done,
     expected: { content: "Hallo", toolCalls: [], finishReason: "unknown", usage: null },
   },
+  {
+    name: "two calls of one tool without arguments, told apart by their ids alone",
+    text:
+      delta({ tool_calls: [{ id: "a", function: { name: "run_tests" } }] }) +
+      delta({ tool_calls: [{ id: "b", function: { name: "run_tests" } }] }, "tool_calls") +
+      done,
+    expected: {
+      content: "",
+      toolCalls: [
+        { id: "a", name: "run_tests", arguments: "{}" },
+        { id: "b", name: "run_tests", arguments: "{}" },
+      ],
+      finishReason: "tool_calls",
+      usage: null,
+    },
+  },
+  {
+    name: "one event over two lines with CRLF line ends",
+    text: 'data: {"choices":\r\ndata: [{"delta":{"content":"Hallo"},"finish_reason":"stop"}]}\r\n\r\n',
+    expected: { content: "Hallo", toolCalls: [], finishReason: "stop", usage: null },
+  },
 ];

@@ -2,7 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/domain/index.ts";
-import type { ActionContext, ActionSettings, Presented } from "../../src/gateway/action-description.ts";
+import type { ActionContext, ActionSettings, Prepared, Presented } from "../../src/gateway/action-description.ts";
 import { type AnyAction, createCatalogue } from "../../src/gateway/catalogue.ts";
 import { createFingerprints } from "../../src/gateway/fingerprints.ts";
 import { presentRefusal } from "../../src/gateway/refusal-text.ts";
@@ -26,49 +26,65 @@ export type Answer = Presented & { readonly record: JsonObject };
 export type Actor = AsyncDisposable & {
   readonly pages: SavedPages;
   call(tool: string, args: JsonObject): Promise<Answer>;
+  /** The first act alone; each counts as a turn. */
+  prepare(tool: string, args: JsonObject): Promise<Prepared<unknown>>;
+  /** The other two acts. */
+  finish(tool: string, args: JsonObject, prepared: Prepared<unknown>): Promise<Answer>;
 };
 
 export async function createActor(workspace: Workspace, overrides: Partial<ActionContext> = {}): Promise<Actor> {
   const pages = await createSavedPages(await mkdtemp(join(tmpdir(), "pages-")));
   const fingerprints = createFingerprints();
+  const signal = AbortSignal.timeout(60_000);
   let turn = 0;
+  const context = (): ActionContext => ({
+    workspace,
+    fingerprints,
+    pages,
+    paths: [],
+    settings,
+    turn,
+    actionId: `action-${turn}`,
+    leftMs: 3_600_000,
+    ...overrides,
+  });
+  const prepare = (tool: string, args: JsonObject): Promise<Prepared<unknown>> => {
+    turn += 1;
+    const action = actionNamed(tool);
+    return action.prepare(context(), action.Arguments.parse(args), signal);
+  };
+  const settle = async (tool: string, args: JsonObject, prepared: Prepared<unknown>): Promise<Presented> => {
+    if (prepared.kind === "already_done") return prepared.presented;
+    if (prepared.kind === "refused") return presentRefusal(prepared.refusal);
+    const action = actionNamed(tool);
+    return action.present(
+      context(),
+      action.Arguments.parse(args),
+      await action.execute(context(), prepared.plan, signal),
+    );
+  };
+  const finish = async (tool: string, args: JsonObject, prepared: Prepared<unknown>): Promise<Answer> => {
+    const presented = await settle(tool, args, prepared);
+    const facts = {
+      tool,
+      actionId: context().actionId,
+      startedAt: "2026-01-01T00:00:00.000Z",
+      durationMs: 1,
+      replayed: false,
+    };
+    return { ...presented, record: actionNamed(tool).Record.parse(completeRecord(presented, facts)) };
+  };
   return {
     pages,
-    async call(tool, args) {
-      turn += 1;
-      const action = catalogue.get(tool);
-      if (action === undefined) throw new Error(`no tool ${tool}`);
-      const context: ActionContext = {
-        workspace,
-        fingerprints,
-        pages,
-        paths: [],
-        settings,
-        turn,
-        actionId: `action-${turn}`,
-        leftMs: 3_600_000,
-        ...overrides,
-      };
-      const presented = await act(action, context, action.Arguments.parse(args));
-      const record = completeRecord(presented, {
-        tool,
-        actionId: context.actionId,
-        startedAt: "2026-01-01T00:00:00.000Z",
-        durationMs: 1,
-        replayed: false,
-      });
-      return { ...presented, record: action.Record.parse(record) };
-    },
+    prepare,
+    finish,
+    call: async (tool, args) => finish(tool, args, await prepare(tool, args)),
     [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
   };
 }
 
-async function act(action: AnyAction, context: ActionContext, args: JsonObject): Promise<Presented> {
-  const signal = AbortSignal.timeout(60_000);
-  const prepared = await action.prepare(context, args, signal);
-  if (prepared.kind === "already_done") return prepared.presented;
-  if (prepared.kind === "refused") {
-    return presentRefusal(prepared.refusal);
-  }
-  return action.present(context, args, await action.execute(context, prepared.plan, signal));
+function actionNamed(tool: string): AnyAction {
+  const action = catalogue.get(tool);
+  if (action === undefined) throw new Error(`no tool ${tool}`);
+  return action;
 }

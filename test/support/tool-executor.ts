@@ -5,8 +5,16 @@ import { dirname, join, matchesGlob } from "node:path";
 /** The least that executes the scripted model's calls in a folder: no policy, ledger or sandbox. Its texts have the gateway's form. */
 export type ToolExecutor = (tool: string, rawArguments: string) => Promise<string>;
 
-type Arguments = Readonly<Record<string, unknown>>;
 type Edit = { readonly anchor: string; readonly replacement: string };
+type Arguments = {
+  readonly path: string;
+  readonly pattern: string;
+  readonly glob: string;
+  readonly content: string;
+  readonly edits: readonly Edit[];
+  readonly line_from?: unknown;
+  readonly line_count?: number;
+};
 
 const maxHits = 50;
 const maxBodyBytes = 12_288;
@@ -18,10 +26,10 @@ export function createToolExecutor(folder: string, testCommand: readonly string[
   const tools: Readonly<Record<string, (args: Arguments) => Promise<string>>> = {
     run_tests: () => runTests(folder, testCommand),
     read_file: (args) => readWindow(folder, args),
-    search_text: (args) => search(folder, new RegExp(String(args["pattern"]))),
-    find_files: (args) => list(folder, String(args["glob"])),
-    edit_file: (args) => edit(folder, String(args["path"]), args["edits"] as readonly Edit[]),
-    create_file: (args) => create(folder, String(args["path"]), String(args["content"])),
+    search_text: (args) => search(folder, new RegExp(args.pattern)),
+    find_files: (args) => list(folder, args.glob),
+    edit_file: (args) => edit(folder, args.path, args.edits),
+    create_file: (args) => create(folder, args.path, args.content),
     finish: () => Promise.resolve("ok: the run ends here"),
   };
   return async (tool, rawArguments) => {
@@ -56,22 +64,20 @@ async function runTests(folder: string, [program = "", ...args]: readonly string
 }
 
 async function readWindow(folder: string, args: Arguments): Promise<string> {
-  const from = args["line_from"] ?? 1;
+  const from = args.line_from ?? 1;
   if (typeof from !== "number")
     return `refused: invalid_arguments: line_from: ${JSON.stringify(from)}, expected a number`;
-  const lines = (await readFile(join(folder, String(args["path"])), "utf8")).split("\n");
-  const shown = lines.slice(from - 1, from - 1 + Number(args["line_count"] ?? 100));
+  const lines = (await readFile(join(folder, args.path), "utf8")).split("\n");
+  const shown = lines.slice(from - 1, from - 1 + (args.line_count ?? 100));
   const body = shown.map((line, index) => `${from + index}\t${line}`);
-  return [`ok: ${String(args["path"])}, lines ${from}-${from + shown.length - 1} of ${lines.length}`, ...body].join(
-    "\n",
-  );
+  return [`ok: ${args.path}, lines ${from}-${from + shown.length - 1} of ${lines.length}`, ...body].join("\n");
 }
 
 async function search(folder: string, pattern: RegExp): Promise<string> {
   const body: string[] = [];
   for (const path of await sourceFiles(folder)) {
     const lines = (await readFile(join(folder, path), "utf8")).split("\n");
-    const hits = lines.flatMap((line, index) => (pattern.test(line) ? [`${index + 1}\t${line}`] : []));
+    const hits = lines.flatMap((line, index) => (pattern.test(line) ? [`${index + 1}:${line}`] : []));
     if (hits.length > 0) body.push(path, ...hits);
   }
   return body.length === 0 ? "empty: no match" : ["ok: matches", ...body.slice(0, maxHits)].join("\n");
@@ -91,16 +97,17 @@ async function sourceFiles(folder: string): Promise<readonly string[]> {
     .sort();
 }
 
-async function edit(folder: string, path: string, edits: readonly Edit[]): Promise<string> {
-  let text = await readFile(join(folder, path), "utf8");
-  for (const { anchor, replacement } of edits) {
-    const places = text.split(anchor).length - 1;
-    if (places === 0) return "refused: anchor_not_found: no such text";
-    if (places > 1) return `refused: anchor_ambiguous: the anchor stands at ${places} places`;
-    text = text.replace(anchor, () => replacement);
-  }
-  await writeFile(join(folder, path), text);
-  return `ok: ${path} edited\n${edits.map((one) => one.replacement).join("\n")}`;
+async function edit(folder: string, path: string, [first]: readonly Edit[]): Promise<string> {
+  if (first === undefined) return "refused: invalid_arguments: edits: [], expected 1 to 20";
+  const text = await readFile(join(folder, path), "utf8");
+  const at = text.indexOf(first.anchor);
+  if (at === -1) return "refused: anchor_not_found: no such text";
+  if (at !== text.lastIndexOf(first.anchor)) return "refused: anchor_ambiguous: the anchor stands at several places";
+  const edited = text.slice(0, at) + first.replacement + text.slice(at + first.anchor.length);
+  await writeFile(join(folder, path), edited);
+  const number = text.slice(0, at).split("\n").length;
+  const shown = edited.split("\n").slice(number - 1, number - 1 + first.replacement.split("\n").length);
+  return [`ok: edited ${path}`, ...shown.map((line, index) => `${number + index}\t${line}`)].join("\n");
 }
 
 async function create(folder: string, path: string, content: string): Promise<string> {

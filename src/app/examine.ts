@@ -1,0 +1,113 @@
+import { type ModelClient, openConversation, openingMessages, toModelRequest } from "../agent/index.ts";
+import { CountersignError, type JsonObject, untrusted } from "../domain/index.ts";
+import { createCatalogue } from "../gateway/index.ts";
+import { verifyStored } from "../ledger/index.ts";
+import { loadOperatorSettings } from "../policy/index.ts";
+import { prepareTools, probeSandbox } from "../workspace/index.ts";
+import {
+  type CountersignDeps,
+  type CountersignSettings,
+  loadPolicySet,
+  openRecords,
+  workspaceDepsOf,
+} from "./open-runs.ts";
+
+/** One part that was tried for real. */
+export type Check = {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** What to do, where it is not ok. */
+  readonly remedy: string;
+};
+
+export type ExamineSettings = CountersignSettings & {
+  /** Throws `CONFIG_INVALID` where no model is configured. */
+  readonly createModel: () => { readonly model: ModelClient; readonly modelName: string };
+};
+
+/** Tries the parts named, each for real, one after another: a part that fails keeps no other from being tried. */
+export async function examine(
+  deps: CountersignDeps,
+  settings: ExamineSettings,
+  parts: ReadonlySet<"all" | "sandbox" | "model">,
+  signal: AbortSignal,
+): Promise<readonly Check[]> {
+  const isAsked = (part: "sandbox" | "model"): boolean => parts.has(part) || parts.has("all");
+  const checks: Check[] = [];
+  if (parts.has("all")) {
+    checks.push(await tryPart("runtime", () => Promise.resolve(`Node.js ${process.versions.node}`)));
+    checks.push(await tryPart("policies", () => tryPolicies(deps, settings)));
+    checks.push(await tryPart("database and ledger", () => tryRecords(deps, settings, signal)));
+  }
+  if (isAsked("sandbox")) checks.push(...(await trySandbox(deps, settings, signal)));
+  if (isAsked("model")) checks.push(await tryPart("model", () => tryModel(deps, settings, signal)));
+  return checks;
+}
+
+/** A part as a check: what it says where it works, else the error's one line and its remedy. */
+export async function tryPart(name: string, attempt: () => Promise<string>): Promise<Check> {
+  try {
+    return { name, ok: true, detail: await attempt(), remedy: "" };
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    return { name, ok: false, detail: `${error.message} [${error.code}]`, remedy: error.remedy };
+  }
+}
+
+async function tryPolicies(deps: CountersignDeps, settings: CountersignSettings): Promise<string> {
+  await loadOperatorSettings(settings.policiesFolder);
+  const policies = await loadPolicySet(deps, settings, createCatalogue());
+  return `${policies.policyIds.length} policies in ${settings.policiesFolder}, Cedar ${policies.engineVersion}`;
+}
+
+async function tryRecords(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<string> {
+  await using records = await openRecords(deps, settings, signal);
+  const { ok, size, findings } = await verifyStored(records);
+  if (!ok) {
+    const [first] = findings;
+    throw new CountersignError("LEDGER_BROKEN", `the ledger does not verify: ${first?.code} at ${first?.index ?? "-"}`);
+  }
+  const kind = records.store.kind === "embedded" ? "embedded, meant for trial and small set-ups" : "external";
+  return `PostgreSQL at ${records.store.address} (${kind}); ${size} entries verify`;
+}
+
+async function trySandbox(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  signal: AbortSignal,
+): Promise<readonly Check[]> {
+  const workspaceDeps = workspaceDepsOf(deps, settings);
+  const toolsFolder = await prepareTools(workspaceDeps);
+  return probeSandbox(workspaceDeps, { runUids: settings.runUids, toolsFolder }, signal);
+}
+
+const probeTool = {
+  name: "report",
+  description: "Report one word.",
+  parameters: {
+    type: "object",
+    properties: { word: { type: "string" } },
+    required: ["word"],
+    additionalProperties: false,
+  } as JsonObject,
+};
+
+/** One real completion that must come back as a tool call: without tool calls there is no work. */
+async function tryModel(deps: CountersignDeps, settings: ExamineSettings, signal: AbortSignal): Promise<string> {
+  const { model, modelName } = settings.createModel();
+  const origin = { kind: "issue_title", authorId: null, authorCanWrite: true } as const;
+  const body = untrusted("Call the tool `report` with the word `ready`. Do nothing else.", {
+    ...origin,
+    kind: "issue_body",
+  });
+  const opening = openingMessages(deps, { title: untrusted("A trial", origin), body, verifyCommand: null });
+  const request = toModelRequest(openConversation([probeTool], opening), 1024);
+  const answer = await model(request, () => undefined, signal);
+  if (answer.toolCalls.length === 0) {
+    throw new CountersignError("MODEL_REJECTED", `\`${modelName}\` answered without a tool call`, {
+      remedy: "take a model and a server that can call tools, or switch tool calls on in the server",
+    });
+  }
+  return `${modelName} answers with tool calls (${answer.usage.inputTokens} tokens in, ${answer.usage.outputTokens} out)`;
+}

@@ -1,0 +1,7 @@
+/**
+ * Puts the rooms together: what is on record, what runs are done with, and the examination of each part.
+ * Door: `openRecords`, `openRuns`, `examine`.
+ * Never: reads the environment, or decides anything.
+ */
+export { type Check, type ExamineSettings, examine } from "./examine.ts";
+export { type CountersignDeps, type CountersignSettings, openRecords, openRuns, type Records } from "./open-runs.ts";

@@ -1,0 +1,162 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { ModelClient } from "../agent/index.ts";
+import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
+import { type Catalogue, createCatalogue } from "../gateway/index.ts";
+import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
+import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
+import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
+import { openStore, registerProcess, type Store, sweepLeftovers } from "../store/index.ts";
+import {
+  createWorkspace,
+  defaultSearchPath,
+  defaultTreeLimits,
+  openBase,
+  prepareTools,
+  readBaseFile,
+  renderPatch,
+  reopenBase,
+  type Toolchain,
+  type TreeLimits,
+  type WorkspaceDeps,
+} from "../workspace/index.ts";
+
+/** The settings of one Countersign, as plain values. */
+export type CountersignSettings = {
+  readonly home: string;
+  readonly databaseUrl: string | null;
+  readonly policiesFolder: string;
+  readonly runUids: string | null;
+};
+
+/** What every part of one process shares. `notice` gets a line for the user when something unusual was done. */
+export type CountersignDeps = IdSource & { readonly notice: (line: string) => void };
+
+/** What is on record. */
+export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
+
+/** Opens database, keys and ledger. Leaves nothing behind where it throws. */
+export async function openRecords(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  signal: AbortSignal,
+): Promise<Records> {
+  await using undo = new AsyncDisposableStack();
+  const { home, databaseUrl } = settings;
+  for (const line of await sweepLeftovers(home)) deps.notice(line);
+  const store = undo.use(await openStore(deps, { databaseUrl, home, databaseUid: null }, signal));
+  const keys = await openKeys(deps, join(home, "keys"));
+  const ledger = await openLedger({ ...deps, store, keys });
+  const close = undo.move();
+  return { store, ledger, keys, [Symbol.asyncDispose]: () => close.disposeAsync() };
+}
+
+/** What runs are done with, besides the records. */
+export type RunSettings = CountersignSettings & { readonly model: ModelClient; readonly modelName: string };
+
+/** Opens all that a run needs, and settles the runs that an earlier process left behind. */
+export async function openRuns(
+  deps: CountersignDeps,
+  settings: RunSettings,
+  hooks: { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null },
+  signal: AbortSignal,
+): Promise<RunDeps & AsyncDisposable> {
+  await using undo = new AsyncDisposableStack();
+  const operator = await loadOperatorSettings(settings.policiesFolder);
+  const catalogue = createCatalogue();
+  const policies = await loadPolicySet(deps, settings, catalogue);
+  const workspace = await workspaceHands(deps, settings, operator);
+  const { store, ledger, keys } = undo.use(await openRecords(deps, settings, signal));
+  const runs: RunDeps = {
+    ...deps,
+    ...hooks,
+    store,
+    ledger,
+    keys,
+    policies,
+    operator,
+    catalogue,
+    workspace,
+    model: settings.model,
+    modelName: settings.modelName,
+    pagesFolder: (runId) => join(settings.home, "work", `${runId}-pages`),
+    keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
+  };
+  for (const line of await settleInterrupted(runs)) deps.notice(line);
+  const close = undo.move();
+  return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
+}
+
+export function loadPolicySet(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  catalogue: Catalogue,
+): Promise<PolicyEngine> {
+  const newId = { clock: deps.clock, newDecisionId: () => newDecisionId(deps) };
+  return loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
+}
+
+export const workspaceDepsOf = (deps: CountersignDeps, { home }: CountersignSettings): WorkspaceDeps => ({
+  home,
+  searchPath: defaultSearchPath,
+  registerProcess: (what, registered) => registerProcess(home, what, registered),
+  randomBytes: deps.randomBytes,
+});
+
+/** The hands of the workspace room with the operator's settings closed over. */
+export async function workspaceHands(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  operator: OperatorSettings,
+): Promise<WorkspaceHands> {
+  const { runUids } = settings;
+  const workspaceDeps = workspaceDepsOf(deps, settings);
+  const { sandbox } = operator;
+  const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
+  const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
+  const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
+  const toolsFolder = await prepareTools(workspaceDeps);
+  return {
+    openBase: (source, signal) => openBase(workspaceDeps, source, limits, signal),
+    reopenBase: (repositoryId, commitSha) => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never),
+    readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
+    renderPatch: (base, changeSet) => renderPatch(workspaceDeps, base, changeSet, never),
+    createWorkspace: (base, { buildOutput }, signal) =>
+      createWorkspace(
+        workspaceDeps,
+        base,
+        {
+          runUids,
+          toolsFolder,
+          toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
+          environment: sandbox.environment,
+          limits,
+          buildOutput,
+          seccompFilter: null,
+        },
+        signal,
+      ),
+  };
+}
+
+/** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
+const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({
+  name: basename(folder),
+  folder,
+  addToPath: searched.includes(folder),
+});
+
+/** A file beside the store, or in the temporary folder where even that can't be written. */
+async function keepPatchOutside(home: string, runId: RunId, patch: string): Promise<string> {
+  const name = `${runId}.patch`;
+  try {
+    await mkdir(join(home, "patches"), { recursive: true, mode: 0o700 });
+    await writeFile(join(home, "patches", name), patch, { mode: 0o600 });
+    return join(home, "patches", name);
+  } catch {
+    const place = join(tmpdir(), `countersign-${name}`);
+    await writeFile(place, patch, { mode: 0o600, flag: "wx" });
+    return place;
+  }
+}

@@ -1,0 +1,148 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { z } from "zod";
+import {
+  argumentsDigest,
+  type Checkpoint,
+  CountersignError,
+  canonicalBytes,
+  type JsonObject,
+  parseActionId,
+  parseRunId,
+  parseStrictJson,
+} from "../domain/index.ts";
+import { type AuditedRun, readActionTexts, showAction, showRun, verifyStored } from "../ledger/index.ts";
+import { allowedText, auditedText } from "./audited-view.ts";
+import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
+import { plain } from "./terminal.ts";
+
+type JsonOption = { readonly json?: true };
+
+export function addAuditCommands(program: Command, deps: CliDeps, finish: (exitCode: number) => void): void {
+  const audit = program.command("audit").description("what was proposed, decided and done, offline");
+  audit
+    .command("show <id>")
+    .description("a run's actions, or one action: proposed, decision, states, effect")
+    .option("--json", "print one JSON object")
+    .action((id: string, options: JsonOption) => show(deps, id, options.json === true));
+  audit
+    .command("verify")
+    .description("is the ledger whole and unchanged? exit 1 on any finding")
+    .option("--checkpoint <file...>", "JSON `{origin, size, rootHash}` kept from earlier: then a cut end is found too")
+    .option("--json", "print one JSON object")
+    .action(async (options: JsonOption & { readonly checkpoint?: readonly string[] }) =>
+      finish(await verify(deps, options.checkpoint ?? [], options.json === true)),
+    );
+  audit
+    .command("hash <file>")
+    .description("canonical length of a JSON file (`-`: standard input), and its digest in a run")
+    .option("--run <run>", "the run whose `arguments_digest` to compute")
+    .option("--json", "print one JSON object")
+    .action((file: string, options: JsonOption & { readonly run?: string }) => hash(deps, file, options));
+}
+
+async function show(deps: CliDeps, id: string, isJson: boolean): Promise<void> {
+  await using records = await deps.openRecords();
+  const found = await find(records, id);
+  if (found === null) throw new CountersignError("NOT_FOUND", `there is no run or action \`${id}\` in the ledger`);
+  if (isJson) return printJson(deps.terminal, found as JsonObject);
+  const [action] = found.actions;
+  const isOne = found.run_id !== id && action !== undefined;
+  deps.terminal.out(plain(isOne ? await actionText(records, action) : auditedText(found.actions)));
+}
+
+async function find({ store }: Records, id: string): Promise<AuditedRun | null> {
+  const runId = parseRunId(id);
+  const actionId = parseActionId(id);
+  const run = runId === null ? null : await showRun(store, runId);
+  return run ?? (actionId === null ? null : showAction(store, actionId));
+}
+
+const longestTextShown = 4000;
+
+async function actionText(records: Records, action: AuditedRun["actions"][number]): Promise<string> {
+  const actionId = parseActionId(action.action_id);
+  const texts = actionId === null ? [] : await readActionTexts(records, actionId);
+  const text = (field: string): string => {
+    const found = texts.find((sealed) => sealed.field === field);
+    if (found === undefined) return "none";
+    if (found.bytes === null) return "erased";
+    const whole = new TextDecoder().decode(found.bytes);
+    return whole.length > longestTextShown ? `${whole.slice(0, longestTextShown)} (cut)` : whole;
+  };
+  return [
+    `action      ${action.action_id}  ${action.tool}`,
+    `proposed    ${text("raw")}`,
+    `validated   ${text("arguments")}`,
+    `authorized  ${allowedText(action.event.allowed)}, by ${action.policy_ids.join(", ") || "no policy"}`,
+    `effect      ${action.event.outcome} (${action.state})`,
+    `result      ${text("result")}`,
+    `digest      ${action.arguments_digest ?? "-"}`,
+    "states",
+    ...action.states.map(({ state, time, index }) => `  ${time}  entry ${index}  ${state}`),
+    "",
+  ].join("\n");
+}
+
+const CheckpointFile = z.strictObject({ origin: z.string(), size: z.int().nonnegative(), rootHash: z.base64() });
+
+async function verify(deps: CliDeps, files: readonly string[], isJson: boolean): Promise<number> {
+  const checkpoints = await Promise.all(files.map((file) => readCheckpoint(deps, file)));
+  await using records = await deps.openRecords();
+  const { ok, size, rootHash, reach, findings } = await verifyStored(records, checkpoints);
+  if (isJson) {
+    const rows = findings.map(({ code, index, message }) => ({ code, index, message }));
+    printJson(deps.terminal, { ok, size, root_hash: rootHash, reach, findings: rows });
+    return ok ? 0 : 1;
+  }
+  const lines = [
+    `${ok ? "verified" : "BROKEN"}: ${size} entries, root ${rootHash}`,
+    reach === null
+      ? "no earlier checkpoint was given, so a cut end can't be excluded"
+      : `extends the checkpoint of size ${reach}`,
+    ...findings.map(({ code, index, message }) => `  ${code} at ${index ?? "-"}: ${message}`),
+    "",
+  ];
+  deps.terminal.out(plain(lines.join("\n")));
+  return ok ? 0 : 1;
+}
+
+async function readCheckpoint(deps: CliDeps, file: string): Promise<Checkpoint> {
+  const text = await readInput(deps, file);
+  const parsed = CheckpointFile.safeParse(parseOrNull(text));
+  if (parsed.success) return parsed.data;
+  throw new CountersignError("USAGE", `\`${file}\` is no checkpoint: expected \`{"origin", "size", "rootHash"}\``);
+}
+
+async function hash(deps: CliDeps, file: string, options: JsonOption & { readonly run?: string }): Promise<void> {
+  const gate = parseStrictJson(await readInput(deps, file));
+  if (gate.kind === "refused") {
+    throw new CountersignError("USAGE", `\`${file}\` is not plain JSON: ${gate.code} at offset ${gate.position}`);
+  }
+  const canonical = canonicalBytes(gate.value);
+  const digest = options.run === undefined ? null : await digestInRun(deps, options.run, canonical);
+  if (options.json) {
+    return printJson(deps.terminal, { canonical_bytes: canonical.byteLength, arguments_digest: digest });
+  }
+  deps.terminal.out(`${canonical.byteLength} bytes in canonical form\n${digest === null ? "" : `${digest}\n`}`);
+}
+
+async function digestInRun(deps: CliDeps, run: string, canonical: Uint8Array): Promise<string> {
+  const runId = parseRunId(run);
+  if (runId === null) throw new CountersignError("NOT_FOUND", `\`${run}\` is no run id`);
+  await using records = await deps.openRecords();
+  return argumentsDigest(await records.keys.runKey(runId), canonical);
+}
+
+function readInput(deps: CliDeps, file: string): Promise<Uint8Array> {
+  if (file === "-") return deps.terminal.readAll();
+  return readFile(resolve(deps.folder, file)).catch((cause: unknown) => {
+    throw new CountersignError("NOT_FOUND", `\`${file}\` can't be read`, { cause });
+  });
+}
+
+function parseOrNull(bytes: Uint8Array): unknown {
+  const gate = parseStrictJson(bytes);
+  return gate.kind === "value" ? gate.value : null;
+}

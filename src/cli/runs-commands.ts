@@ -1,0 +1,80 @@
+import type { Command } from "commander";
+import { CountersignError, parseRunId, type RunId } from "../domain/index.ts";
+import { listRuns, readRunTexts, showRun } from "../ledger/index.ts";
+import { auditedText } from "./audited-view.ts";
+import { type CliDeps, printJson } from "./cli-deps.ts";
+import { plain, table } from "./terminal.ts";
+
+const runsListed = 50;
+
+export function addRunsCommands(program: Command, deps: CliDeps): void {
+  const runs = program.command("runs").description("the runs on record");
+  runs
+    .command("list")
+    .description(`the newest ${runsListed} runs`)
+    .option("--json", "print one JSON array")
+    .action((options: { readonly json?: true }) => list(deps, options.json === true));
+  runs
+    .command("show <run>")
+    .description("one run: its end, its actions and what was not done")
+    .option("--json", "print one JSON object")
+    .action((run: string, options: { readonly json?: true }) => show(deps, run, options.json === true));
+  runs
+    .command("patch <run>")
+    .description("print the patch of a run; it applies with `git apply`")
+    .action((run: string) => patch(deps, run));
+}
+
+async function list(deps: CliDeps, isJson: boolean): Promise<void> {
+  await using records = await deps.openRecords();
+  const found = await listRuns(records.store, runsListed);
+  if (isJson) return printJson(deps.terminal, found);
+  if (found.length === 0) return deps.terminal.out("no runs yet\n");
+  const rows = found.map((run) => [run.run_id, run.started_at, run.status, run.conclusion ?? "-", run.repository]);
+  deps.terminal.out(plain(table([["RUN", "STARTED", "STATUS", "CONCLUSION", "REPOSITORY"], ...rows])));
+}
+
+async function show(deps: CliDeps, text: string, isJson: boolean): Promise<void> {
+  const runId = runIdOf(text);
+  await using records = await deps.openRecords();
+  const [run] = (await listRuns(records.store, Number.MAX_SAFE_INTEGER)).filter(({ run_id }) => run_id === runId);
+  const audited = await showRun(records.store, runId);
+  if (run === undefined || audited === null) throw unknownRun(text);
+  const [summary] = await readRunTexts(records, runId, "summary");
+  const told = summary?.bytes == null ? null : (JSON.parse(new TextDecoder().decode(summary.bytes)) as Told);
+  if (isJson) return printJson(deps.terminal, { ...run, ...told, actions: audited.actions });
+  const lines = [
+    `run         ${run.run_id}`,
+    `repository  ${run.repository}`,
+    `started     ${run.started_at}`,
+    `conclusion  ${run.conclusion ?? run.status}${told === null ? "" : `: ${told.cause}`}`,
+    ...(told === null || told.title === ""
+      ? []
+      : [`title       ${told.title} (the model's)`, `summary     ${told.summary}`]),
+    "",
+    auditedText(audited.actions),
+  ];
+  return deps.terminal.out(plain(lines.join("\n")));
+}
+
+/** What the end of a run sealed for people. */
+type Told = { readonly title: string; readonly summary: string; readonly cause: string };
+
+async function patch(deps: CliDeps, text: string): Promise<void> {
+  const runId = runIdOf(text);
+  await using records = await deps.openRecords();
+  const kept = (await readRunTexts(records, runId, "patch")).at(-1);
+  if (kept === undefined) throw unknownRun(text);
+  if (kept.bytes === null) throw new CountersignError("NOT_FOUND", `the patch of run \`${text}\` was erased`);
+  if (kept.bytes.byteLength === 0) throw new CountersignError("NOT_FOUND", `run \`${text}\` changed nothing`);
+  deps.terminal.out(new TextDecoder().decode(kept.bytes));
+}
+
+function runIdOf(text: string): RunId {
+  const runId = parseRunId(text);
+  if (runId === null) throw unknownRun(text);
+  return runId;
+}
+
+const unknownRun = (text: string): CountersignError =>
+  new CountersignError("NOT_FOUND", `there is no run \`${text}\` on record, or it has not ended`);

@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { setTimeout } from "node:timers/promises";
+import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/index.ts";
+import { examine, openRecords, openRuns } from "./app/index.ts";
+import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/index.ts";
+import { type Config, loadConfig, requireModel } from "./config.ts";
+import { CountersignError, type Requester } from "./domain/index.ts";
+import { toolSchemas } from "./gateway/index.ts";
+
+const root = join(import.meta.dirname, "..");
+const clock = (): number => Date.now();
+
+/** Aborted on SIGINT, SIGTERM, SIGHUP, and when the process that started us is gone; a second signal ends at once. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  const onSignal = (name: string): void => {
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort(new CountersignError("ABORTED", `stopped by ${name}`));
+  };
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => onSignal(name));
+  if (process.channel !== undefined) {
+    process.on("disconnect", () => onSignal("the end of its parent"));
+    process.channel?.unref();
+  }
+  return stop.signal;
+}
+
+/** Waits; rejects with the signal's reason at once when it is aborted. */
+async function delay(waitMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await setTimeout(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+}
+
+function createTerminal(): Terminal {
+  const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
+  return {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    isLive: process.stderr.isTTY === true,
+    columns: process.stderr.columns ?? 80,
+    readAll: async () => Buffer.concat(await process.stdin.toArray()),
+    ask: canAsk ? askOnTerminal : null,
+  };
+}
+
+async function askOnTerminal(question: string, signal: AbortSignal): Promise<string> {
+  using lines = createInterface({ input: process.stdin, output: process.stderr });
+  return await lines.question(question, { signal });
+}
+
+function localRequester(): Requester {
+  const uid = process.geteuid?.() ?? 0;
+  return { id: `local:${uid}`, login: loginName(uid), permission: "admin" };
+}
+
+/** An ordinary user may have no entry in the passwd file. */
+function loginName(uid: number): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid-${uid}`;
+  }
+}
+
+function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal): CliDeps {
+  const deps = { clock, randomBytes, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
+  const settings = { ...config, databaseUrl: config.databaseUrl?.reveal() ?? null };
+  const createModel = (): { readonly model: ModelClient; readonly modelName: string } => {
+    const { baseUrl, apiKey, name } = requireModel(config);
+    const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
+    return { model: createOpenAiModel({ clock, randomBytes, delay }, options), modelName: name };
+  };
+  return {
+    terminal,
+    clock,
+    signal,
+    version: (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version,
+    folder: process.cwd(),
+    requester: localRequester(),
+    openRecords: () => openRecords(deps, settings, signal),
+    openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel() }, hooks, signal),
+    examine: (parts, examineSignal) => examine(deps, { ...settings, createModel }, parts, examineSignal),
+    toolSchemas,
+    schemasFolder: join(root, "tools_schemas"),
+  };
+}
+
+async function main(): Promise<number> {
+  const terminal = createTerminal();
+  const signal = stopSignal();
+  try {
+    const place = { root, folder: process.cwd(), isRoot: process.geteuid?.() === 0 };
+    return await runCommandLine(process.argv.slice(2), createCliDeps(loadConfig(place), terminal, signal));
+  } catch (error) {
+    terminal.err(`countersign: ${errorLine(error)}\n`);
+    return 2;
+  }
+}
+
+process.exitCode = await main();

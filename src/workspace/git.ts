@@ -1,0 +1,118 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { CountersignError, type ErrorCode } from "../domain/index.ts";
+import { findProgram } from "./find-program.ts";
+import type { WorkspaceDeps } from "./host.ts";
+import { serviceFolder } from "./service-folder.ts";
+
+/** SEC-75: nothing of the user's or the machine's configuration, no prompt, no code of a repository. */
+const safeSettings = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "safe.bareRepository=explicit",
+  "fetch.fsckObjects=true",
+  "transfer.credentialsInUrl=die",
+  "http.followRedirects=false",
+  "protocol.allow=never",
+  "gc.auto=0",
+  "maintenance.auto=false",
+];
+
+export type GitCall = {
+  /** The subcommand and its arguments; what comes from data stands behind `--end-of-options`. */
+  readonly arguments: readonly string[];
+  /** The bare repository, always named (`safe.bareRepository=explicit`); null where the call needs none. */
+  readonly gitFolder: string | null;
+  /** Further `key=value` settings, such as the one protocol that a fetch may use. */
+  readonly settings?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly input?: Uint8Array;
+};
+
+type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** The folder git is started from: empty, ours, and so without any repository of its own. */
+export async function emptyFolder(deps: Pick<WorkspaceDeps, "home">): Promise<string> {
+  const folder = join(await serviceFolder(deps, "mirrors", 0o700), "empty");
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+/** Starts git as SEC-75 says. The caller reads its output and awaits its end. */
+export async function startGit(deps: WorkspaceDeps, call: GitCall, signal: AbortSignal): Promise<GitProcess> {
+  const program = findProgram(deps.searchPath, "git");
+  if (program === null) throw new CountersignError("GIT_MISSING", `git is in none of \`${deps.searchPath}\``);
+  const settings = [...safeSettings, ...(call.settings ?? [])].flatMap((setting) => ["-c", setting]);
+  const place = call.gitFolder === null ? [] : [`--git-dir=${call.gitFolder}`];
+  return spawn(program, [...settings, ...place, ...call.arguments], {
+    cwd: await emptyFolder(deps),
+    env: {
+      PATH: deps.searchPath,
+      LC_ALL: "C",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_ATTR_NOSYSTEM: "1",
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_ASKPASS: "/bin/false",
+      GIT_LFS_SKIP_SMUDGE: "1",
+      GIT_NO_REPLACE_OBJECTS: "1",
+      GIT_NO_LAZY_FETCH: "1", // a partial clone must not call its remote because somebody reads it
+      GIT_OPTIONAL_LOCKS: "0",
+      ...call.environment,
+    },
+    stdio: ["pipe", "pipe", "pipe"],
+    signal,
+    killSignal: "SIGKILL",
+  });
+}
+
+/** What git printed, or the last line that it wrote to standard error. */
+export type GitAnswer =
+  | { readonly kind: "done"; readonly stdout: Buffer }
+  | { readonly kind: "failed"; readonly exitCode: number | null; readonly line: string };
+
+/** Runs git to its end. A non-zero exit is an answer; only a missing git and the signal throw. */
+export async function askGit(deps: WorkspaceDeps, call: GitCall, signal: AbortSignal): Promise<GitAnswer> {
+  signal.throwIfAborted();
+  const child = await startGit(deps, call, signal);
+  const stdout: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
+  child.stdin.on("error", () => {}); // git may end before it has read its input; its exit status says the rest
+  child.stdin.end(call.input);
+  const { exitCode, line } = await endOfGit(child, signal);
+  return exitCode === 0 ? { kind: "done", stdout: Buffer.concat(stdout) } : { kind: "failed", exitCode, line };
+}
+
+/** Waits until git has ended and its pipes are closed. Throws the signal's reason once it is aborted. */
+export function endOfGit(
+  child: GitProcess,
+  signal: AbortSignal,
+): Promise<{ readonly exitCode: number | null; readonly line: string }> {
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString("utf8")).slice(-4096);
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", (cause) => reject(signal.aborted ? signal.reason : cause));
+    child.on("close", (exitCode) => {
+      if (signal.aborted) return reject(signal.reason);
+      const lines = stderr.split("\n").filter((text) => text.trim() !== "");
+      resolve({ exitCode, line: lines.find((text) => /^(fatal|error):/.test(text)) ?? lines.at(-1) ?? "no message" });
+    });
+  });
+}
+
+/** As `askGit`; a non-zero exit throws `code` with what was wanted and git's own line. */
+export async function runGit(
+  deps: WorkspaceDeps,
+  call: GitCall & { readonly purpose: string; readonly code?: ErrorCode },
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const answer = await askGit(deps, call, signal);
+  if (answer.kind === "done") return answer.stdout;
+  throw new CountersignError(call.code ?? "GIT_FAILED", `git could not ${call.purpose}: ${answer.line}`, {
+    details: { exitCode: answer.exitCode },
+  });
+}

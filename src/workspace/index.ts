@@ -1,0 +1,27 @@
+/**
+ * The checkout and its confinement: the mirror of a repository, a run's ephemeral tree, the sandbox around every command,
+ * and the way back from the tree to a change set.
+ * Door: `openBase`, `createWorkspace`, `renderPatch`, `prepareTools`, and the probe for `doctor --sandbox`.
+ * Never: decides what may be done, talks to GitHub, or runs anything of a repository outside a sandbox. Host git touches
+ * only mirrors of our own, and reads the repository typed by the user; no sandbox ever sees either.
+ */
+export { readBaseFile } from "./base-tree.ts";
+export { createWorkspace, type WorkspaceOptions } from "./create-workspace.ts";
+export { defaultSearchPath, type Owner, type RegisterProcess, type WorkspaceDeps } from "./host.ts";
+export { type BaseSource, type OpenedBase, openBase, reopenBase } from "./mirror.ts";
+export { type MissingProgram, missingProgram } from "./missing-program.ts";
+export { renderPatch } from "./patch.ts";
+export { prepareTools } from "./prepare-tools.ts";
+export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { parseRunUids } from "./run-uids.ts";
+export { searchPathInside, type Toolchain } from "./sandbox-flags.ts";
+export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
+export type {
+  BaseTree,
+  ExecRequest,
+  FileRead,
+  FileWrite,
+  PathResolution,
+  TreeReading,
+  Workspace,
+} from "./workspace.ts";

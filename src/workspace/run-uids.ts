@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { CountersignError } from "../domain/index.ts";
+import { type Claim, tryClaim } from "./claim.ts";
+import { isRoot, type Owner, type WorkspaceDeps } from "./host.ts";
+
+const refuse = (cause: string): never => {
+  throw new CountersignError("RUN_UID_UNUSABLE", cause);
+};
+
+/** Reads `64200` or `64200-64299`. Throws RUN_UID_UNUSABLE. */
+export function parseRunUids(text: string): { readonly first: number; readonly last: number } {
+  const [, first = "", last = first] = /^(\d{1,10})(?:-(\d{1,10}))?$/.exec(text.trim()) ?? [];
+  const range = { first: Number(first), last: Number(last) };
+  if (first === "")
+    refuse(`COUNTERSIGN_RUN_UIDS is \`${text}\`; expected is a user id or a range such as \`64200-64299\``);
+  if (range.first === 0) refuse("COUNTERSIGN_RUN_UIDS holds user id 0; a sandbox is never started by root");
+  // 4294967295 is "no id" to the kernel, 65534 is everybody whose id it can't name
+  if (range.last >= 4_294_967_295 || range.last < range.first) refuse(`COUNTERSIGN_RUN_UIDS is no range: \`${text}\``);
+  if (range.first <= 65534 && range.last >= 65534)
+    refuse("COUNTERSIGN_RUN_UIDS holds user id 65534, which is nobody's own");
+  return range;
+}
+
+/** Whom a sandbox runs as, held until released. `owner` null: the service is not root and uses its own uid. */
+export type RunUid = { readonly owner: Owner; release(): Promise<void> };
+
+/**
+ * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names, that owns no process and that
+ * no other run holds. Throws RUN_UID_UNUSABLE.
+ */
+export async function takeRunUid(deps: WorkspaceDeps, runUids: string | null): Promise<RunUid> {
+  if (!isRoot()) return { owner: null, release: async () => {} };
+  if (runUids === null)
+    return refuse("started by root without COUNTERSIGN_RUN_UIDS; a sandbox is never started by root");
+  const range = parseRunUids(runUids);
+  const named = namedUids().filter(({ uid }) => uid >= range.first && uid <= range.last);
+  if (named[0] !== undefined) refuse(`user id ${named[0].uid} of COUNTERSIGN_RUN_UIDS belongs to \`${named[0].name}\``);
+  const busy = uidsOfProcesses();
+  for (let uid = range.first; uid <= range.last; uid++) {
+    if (busy.has(uid)) continue;
+    const taken: Claim | null = await tryClaim(deps, `uid-${uid}`);
+    if (taken !== null) return { owner: { uid, gid: uid }, release: taken.release };
+  }
+  return refuse(`each user id of COUNTERSIGN_RUN_UIDS \`${runUids}\` is in use by another run or owns a process`);
+}
+
+function namedUids(): { readonly name: string; readonly uid: number }[] {
+  let text = "";
+  try {
+    text = readFileSync("/etc/passwd", "utf8");
+  } catch {
+    // a machine without the file names nobody
+  }
+  return text.split("\n").flatMap((line) => {
+    const [name = "", , uid = ""] = line.split(":");
+    return /^\d+$/.test(uid) ? { name, uid: Number(uid) } : [];
+  });
+}
+
+function uidsOfProcesses(): Set<number> {
+  const uids = new Set<number>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      uids.add(statSync(`/proc/${name}`).uid);
+    } catch {
+      // ended meanwhile
+    }
+  }
+  return uids;
+}

@@ -1,0 +1,31 @@
+import type { Readable } from "node:stream";
+import { type ProcessFacts, readProcess } from "./process-tree.ts";
+
+/** What bubblewrap says on its status descriptor (bwrap(1), `--json-status-fd`): one JSON document a line. */
+export type SandboxStatus = {
+  /** The init of the sandbox's PID namespace as the host sees it; null where the sandbox never came to be. */
+  readonly init: Promise<ProcessFacts | null>;
+  /** Known once bubblewrap has ended; null where the set-up inside failed, so that no command ran. */
+  exitCode(): number | null;
+};
+
+export function readStatus(stream: Readable): SandboxStatus {
+  const { promise: init, resolve } = Promise.withResolvers<ProcessFacts | null>();
+  let exitCode: number | null = null;
+  let text = "";
+  const takeLine = (line: string): void => {
+    const childPid = /"child-pid": (\d+)/.exec(line)?.[1];
+    if (childPid !== undefined) resolve(readProcess(Number(childPid)));
+    const code = /"exit-code": (\d+)/.exec(line)?.[1];
+    if (code !== undefined) exitCode = Number(code);
+  };
+  stream.on("data", (chunk: Buffer) => {
+    text += chunk.toString("latin1");
+    const lines = text.split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines) takeLine(line);
+  });
+  stream.on("error", () => resolve(null));
+  stream.on("close", () => resolve(null));
+  return { init, exitCode: () => exitCode };
+}
