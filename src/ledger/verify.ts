@@ -132,6 +132,7 @@ function checkNodes(walk: Walk, expected: readonly TreeNode[], found: readonly T
       report(walk, "node_differs", lastLeafOf(node), `subtree ${placeOf(node)} has another hash`);
     }
   }
+  if (new Set(found.map(placeOf)).size < found.length) report(walk, "node_extra", null, "a subtree is stored twice");
   for (const node of stored.values())
     report(walk, "node_extra", null, `subtree ${placeOf(node)} belongs to no entries`);
 }
