@@ -2,7 +2,6 @@ import { isUtf8 } from "node:buffer";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import {
-  checkParseSchema,
   getCedarSDKVersion,
   preparsePolicySet,
   preparseSchema,
@@ -14,7 +13,7 @@ import type { PolicyEngine, RepositoryPolicies } from "./authorization-request.t
 import { cedarEvaluation, type DecisionBasis, decide } from "./authorize.ts";
 import { digestOfTexts, sha256 } from "./digest.ts";
 import { floorVersion } from "./floor.ts";
-import { type PolicyProblem, problemAt, readPolicies, type SourcePolicy } from "./policy-source.ts";
+import { findMismatch, type PolicyProblem, problemAt, readPolicies, type SourcePolicy } from "./policy-source.ts";
 
 /** What the engine needs from outside. The clock may give fractions of milliseconds. */
 export type PolicyDeps = { readonly clock: Clock; readonly newDecisionId: () => DecisionId };
@@ -99,31 +98,31 @@ async function readTexts(folder: string): Promise<ReadonlyMap<string, string>> {
   return texts;
 }
 
-function readAll(policyText: ReadonlyMap<string, string>, schema: string): readonly SourcePolicy[] {
-  const policies: SourcePolicy[] = [];
-  const places = new Map<string, string>();
+type FilePolicy = SourcePolicy & { readonly file: string };
+
+function readAll(policyText: ReadonlyMap<string, string>, schema: string): readonly FilePolicy[] {
+  const policies = new Map<string, FilePolicy>();
   for (const [file, text] of policyText) {
     if (file === schemaFile) continue;
-    const read = readPolicies(text, schema);
+    const read = readPolicies(text);
     if (read.kind === "refused") throw invalidAt(file, read.problem);
     for (const policy of read.policies) {
-      const { line, column } = policy.place;
-      const earlier = places.get(policy.id);
-      if (earlier !== undefined) {
+      const same = policies.get(policy.id);
+      if (same !== undefined) {
+        const earlier = `${same.file}:${same.place.line}:${same.place.column}`;
         const message = `\`@id("${policy.id}")\` stands at ${earlier} already`;
-        throw invalidAt(file, { line, column, message, help: "give each policy a name of its own" });
+        throw invalidAt(file, { ...policy.place, message, help: "give each policy a name of its own" });
       }
-      places.set(policy.id, `${file}:${line}:${column}`);
-      policies.push(policy);
+      policies.set(policy.id, { ...policy, file });
     }
   }
-  if (policies.length === 0) throw invalid("*.cedar", null, "there is no policy", "without one everything is denied");
-  return policies;
+  if (policies.size === 0) throw invalid("*.cedar", null, "there is no policy", "without one everything is denied");
+  const mismatch = findMismatch([...policies.values()], schema);
+  if (mismatch !== null) throw invalidAt(mismatch.policy.file, mismatch.problem);
+  return [...policies.values()];
 }
 
 function checkSchema(schema: string, catalogue: readonly CatalogueEntry[]): void {
-  const parsed = checkParseSchema(schema);
-  if (parsed.type === "failure") throw invalidAt(schemaFile, problemAt(schema, parsed.errors[0]));
   const json = schemaToJson(schema);
   if (json.type === "failure") throw invalidAt(schemaFile, problemAt(schema, json.errors[0]));
   const actions = (json.json as SchemaJson<string>)[""]?.actions ?? {};

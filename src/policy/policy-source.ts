@@ -27,17 +27,12 @@ const longestAdvice = 200;
 const rolesKnown: ReadonlySet<string> = new Set(["admin", "maintain", "write", "read", "none"]);
 
 /**
- * Reads one text of Cedar policies against a schema: parse errors, unknown names, wrong types, impossible policies, templates,
- * a missing `@id` or an unfit `@advice` refuse it with the place. Repeated ids are for the caller, who sees all texts.
+ * Reads one text of Cedar policies: a parse error, a template, a missing `@id` or an unfit `@advice` refuse it with the place.
+ * Names and types are for `findMismatch`, repeated ids for the caller, who sees all texts.
  */
-export function readPolicies(text: string, schema: string): ReadPolicies {
+export function readPolicies(text: string): ReadPolicies {
   const parsed = checkParsePolicySet({ staticPolicies: text });
   if (parsed.type === "failure") return refuse(problemAt(text, parsed.errors[0]));
-  const checked = validate({ schema, policies: { staticPolicies: text } });
-  if (checked.type === "failure") return refuse(problemAt(text, checked.errors[0]));
-  const finding = checked.validationErrors[0] ?? checked.validationWarnings[0];
-  if (finding !== undefined) return refuse(problemAt(text, finding.error));
-
   const policies: SourcePolicy[] = [];
   for (const { start, end } of slicePolicies(text)) {
     const slice = text.slice(start, end);
@@ -49,6 +44,25 @@ export function readPolicies(text: string, schema: string): ReadPolicies {
     policies.push(policy);
   }
   return { kind: "read", policies };
+}
+
+/**
+ * The first policy that does not fit the schema: unknown names, wrong types, and whatever Cedar warns about, such as a policy
+ * that can never apply. One call for all policies, since each call reads the schema anew.
+ */
+export function findMismatch<Policy extends SourcePolicy>(
+  policies: readonly Policy[],
+  schema: string,
+): { readonly policy: Policy; readonly problem: PolicyProblem } | null {
+  const staticPolicies = Object.fromEntries(policies.map(({ text }, index) => [`${index}`, text]));
+  const checked = validate({ schema, policies: { staticPolicies } });
+  if (checked.type === "failure") throw new Error("policies that were read one by one can't be read together");
+  const finding = checked.validationErrors[0] ?? checked.validationWarnings[0];
+  if (finding === undefined) return null;
+  const found = policies[Number(finding.policyId)];
+  if (found === undefined) throw new Error("Cedar found fault with a policy that it was not given");
+  const problem = problemAt(found.text, finding.error, found.place);
+  return { policy: found, problem: { ...problem, message: problem.message.replace(/^for policy `\d+`, /, "") } };
 }
 
 const refuse = (problem: PolicyProblem): ReadPolicies => ({ kind: "refused", problem });

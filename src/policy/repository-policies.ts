@@ -1,7 +1,7 @@
 import { CountersignError } from "../domain/index.ts";
 import type { PolicyEngine, RepositoryPolicies, RepositoryPolicy } from "./authorization-request.ts";
 import { digestOfTexts } from "./digest.ts";
-import { type PolicyProblem, readPolicies, type SourcePolicy } from "./policy-source.ts";
+import { findMismatch, type PolicyProblem, readPolicies, type SourcePolicy } from "./policy-source.ts";
 
 /** One entry of `forbid` in the repository's settings, and the line of the file on which it stands. */
 export type ForbidText = { readonly text: string; readonly line: number };
@@ -17,26 +17,34 @@ export function compileRepositoryPolicies(
   engine: Pick<PolicyEngine, "schema">,
   texts: readonly ForbidText[],
 ): RepositoryPolicies {
-  const policies = new Map<string, RepositoryPolicy>();
+  const sources = new Map<string, RepositorySource>();
   for (const [index, { text, line }] of texts.entries()) {
-    const refuse = (problem: PolicyProblem): CountersignError => invalid(problem, line, index + 1);
-    const read = readPolicies(text, engine.schema);
-    if (read.kind === "refused") throw refuse(read.problem);
+    const forbid = index + 1;
+    const read = readPolicies(text);
+    if (read.kind === "refused") throw invalid(read.problem, line, forbid);
     for (const policy of read.policies) {
-      const message = whyUnfit(policy, policies);
-      if (message !== null) throw refuse({ ...policy.place, message, help: null });
-      const advice = policy.advice === null ? null : `the repository says: ${policy.advice}`;
-      const id = `repository:${policy.id}`;
-      policies.set(id, { id, text: policy.text, advice });
+      const message = whyUnfit(policy, sources);
+      if (message !== null) throw invalid({ ...policy.place, message, help: null }, line, forbid);
+      sources.set(policy.id, { ...policy, line, forbid });
     }
   }
-  const digest = digestOfTexts(new Map([...policies.values()].map((policy) => [policy.id, policy.text])));
-  return { digest, policies: [...policies.values()] };
+  const mismatch = sources.size === 0 ? null : findMismatch([...sources.values()], engine.schema);
+  if (mismatch !== null) throw invalid(mismatch.problem, mismatch.policy.line, mismatch.policy.forbid);
+  const digest = digestOfTexts(new Map([...sources.values()].map((policy) => [policy.id, policy.text])));
+  return { digest, policies: [...sources.values()].map(toRepositoryPolicy) };
 }
 
-function whyUnfit(policy: SourcePolicy, known: ReadonlyMap<string, RepositoryPolicy>): string | null {
+type RepositorySource = SourcePolicy & { readonly line: number; readonly forbid: number };
+
+const toRepositoryPolicy = ({ id, text, advice }: SourcePolicy): RepositoryPolicy => ({
+  id: `repository:${id}`,
+  text,
+  advice: advice === null ? null : `the repository says: ${advice}`,
+});
+
+function whyUnfit(policy: SourcePolicy, known: ReadonlyMap<string, SourcePolicy>): string | null {
   if (policy.effect !== "forbid") return "a repository may only forbid, and this is a `permit`";
-  return known.has(`repository:${policy.id}`) ? `\`@id("${policy.id}")\` is used twice` : null;
+  return known.has(policy.id) ? `\`@id("${policy.id}")\` is used twice` : null;
 }
 
 function invalid(problem: PolicyProblem, line: number, forbid: number): CountersignError {

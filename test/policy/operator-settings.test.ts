@@ -1,0 +1,69 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { loadOperatorSettings, parseOperatorSettings } from "../../src/policy/index.ts";
+
+describe("`operator.json`", () => {
+  it("overrides what it names and leaves the rest", () => {
+    const settings = parseOperatorSettings(
+      JSON.stringify({
+        failure_policy: "shutdown",
+        approvals: { expire_after_minutes: 5 },
+        limits: { turns: 7 },
+        sandbox: { read_only_binds: ["/opt/go"], path: ["/opt/go/bin"], environment: { GOFLAGS: "-mod=vendor" } },
+        model: { context_tokens: 32768, prices: { input: 1, output: 4 } },
+      }),
+      "operator.json",
+    );
+
+    expect(settings).toMatchObject({
+      failurePolicy: "shutdown",
+      approvals: { expireAfterMinutes: 5 },
+      limits: { turns: 7, minutes: 60 },
+      sandbox: {
+        readOnlyBinds: ["/opt/go"],
+        path: ["/opt/go/bin"],
+        environment: { GOFLAGS: "-mod=vendor" },
+        network: "none",
+      },
+      model: { contextTokens: 32768, pricesUsdPerMillion: { input: 1, output: 4, cachedInput: 1, cacheWrite: 1 } },
+    });
+  });
+
+  it.each([
+    ["an unknown key", '{"failure":1}', "unknown key `failure`"],
+    ["an unknown key further in", '{"limits":{"turn":1}}', "unknown key `limits.turn`"],
+    ["a wrong type", '{"limits":{"turns":"100"}}', '`limits.turns` is "100", expected a number'],
+    ["a fraction", '{"limits":{"turns":1.5}}', "`limits.turns` is 1.5, expected a whole number"],
+    ["a number that is too small", '{"approvals":{"expire_after_minutes":4}}', "is 4, expected at least 5"],
+    ["a number that is too large", '{"approvals":{"expire_after_minutes":10081}}', "is 10081, expected at most 10080"],
+    ["a word that is none of the choices", '{"failure_policy":"ignore"}', "expected `fail_operation` or `shutdown`"],
+    ["a network for the sandbox", '{"sandbox":{"network":"host"}}', "expected `none`"],
+    ["a home as a bind", '{"sandbox":{"read_only_binds":["/home/ada"]}}', "`sandbox.read_only_binds.0`"],
+    ["the whole system as a bind", '{"sandbox":{"read_only_binds":["/"]}}', "`sandbox.read_only_binds.0`"],
+    ["a bind by a detour", '{"sandbox":{"read_only_binds":["/opt/../root"]}}', "`sandbox.read_only_binds.0`"],
+    ["a secret's name", '{"sandbox":{"environment":{"NPM_TOKEN":"x"}}}', "`sandbox.environment.NPM_TOKEN`"],
+    ["a value of two lines", '{"sandbox":{"environment":{"A":"x\\ny"}}}', "expected one line"],
+    ["a key that stands twice", '{"limits":{"turns":1,"turns":2}}', "line 1, column 22"],
+    ["no JSON", "limits:\n  turns: 1", "no JSON"],
+    ["no object", "[]", "the file is [], expected an object"],
+    ["nothing", "", "no JSON"],
+  ])("with %s stops the start", (_case, text, says) => {
+    expect(() => parseOperatorSettings(text, "some/operator.json")).toThrowError(
+      expect.objectContaining({ code: "CONFIG_INVALID", message: expect.stringContaining(says) }),
+    );
+    expect(() => parseOperatorSettings(text, "some/operator.json")).toThrow("`some/operator.json`");
+  });
+
+  it("that is missing stops the start", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "countersign-operator-"));
+
+    await expect(loadOperatorSettings(folder)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining(path.join(folder, "operator.json")),
+    });
+
+    await rm(folder, { recursive: true });
+  });
+});
