@@ -8,7 +8,9 @@ type Words = Pick<Refusal, "code" | "received" | "allowed" | "remedy">;
 
 /** The answer to a call that the loop does not take up. Nothing was proposed, so no action stands behind it. */
 export function ownAnswer(call: PlacedCall, words: Words): CallResult {
-  const text = `refused: ${words.code}\n${words.received}\n${words.allowed}\n${words.remedy}`;
+  // One header line and a body, as the gateway's refusals have them (ACI-5).
+  const header = `refused: ${words.code}: ${words.received.replace(/\s+/g, " ")}`;
+  const text = [header, words.allowed, words.remedy].join("\n");
   const origin = { kind: "tool_result", authorId: null, authorCanWrite: false } as const;
   return {
     call,
