@@ -25,7 +25,6 @@ export {
   readActionEntries,
   readActionTexts,
   readNonce,
-  readRunChangeSets,
   readRunEntries,
   showAction,
   showRun,
@@ -35,4 +34,3 @@ export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export type { Finding, FindingCode, Trust } from "./verification-walk.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
-export { verifyStored } from "./verify-stored.ts";

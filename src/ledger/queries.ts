@@ -142,21 +142,3 @@ async function openText(keys: Keys, row: Selectable<Database["sealed"]>): Promis
   const plaintext = await keys.open(place, sealed);
   return { actionId: row.action_id, field: row.field, index: row.entry_index, plaintext };
 }
-
-/** The change sets recorded with the outcomes of a run's actions, sealed bytes opened, in the order recorded. */
-export async function readRunChangeSets(
-  deps: Deps,
-  runId: RunId,
-): Promise<readonly { readonly actionId: ActionId; readonly bytes: Uint8Array }[]> {
-  const rows = await deps.store.db
-    .selectFrom("sealed")
-    .selectAll()
-    .where("run_id", "=", runId)
-    .where("field", "=", "change_set")
-    .orderBy("id")
-    .execute();
-  const opened = await Promise.all(
-    rows.map(async (row) => ({ actionId: row.action_id, bytes: (await openText(deps.keys, row)).bytes })),
-  );
-  return opened.flatMap(({ actionId, bytes }) => (actionId === null || bytes === null ? [] : [{ actionId, bytes }]));
-}
