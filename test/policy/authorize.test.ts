@@ -1,6 +1,5 @@
-import type { AuthorizationAnswer } from "@cedar-policy/cedar-wasm/nodejs";
 import { describe, expect, it } from "vitest";
-import { type DecisionBasis, decide } from "../../src/policy/authorize.ts";
+import { type AuthorizeDeps, type DecisionBasis, decide } from "../../src/policy/authorize.ts";
 import {
   type AuthorizationRequest,
   compilePolicies,
@@ -21,6 +20,8 @@ const withPolicies = (text: string) =>
     ]),
     fullCatalogue,
   );
+
+type AuthorizationAnswer = ReturnType<AuthorizeDeps["evaluate"]>;
 
 /** A decision over a Cedar that answers what the test wants. */
 function decideOver(evaluate: () => AuthorizationAnswer, clock = () => 0) {

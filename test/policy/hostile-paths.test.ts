@@ -40,7 +40,7 @@ describe("paths that mean harm", () => {
       fc.property(spelling, (parts) => {
         expect(decide(parts.join("/"), resolve(parts)).effect).toBe(effectOf[oracle(parts)]);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   }, 30_000);
 
@@ -52,7 +52,7 @@ describe("paths that mean harm", () => {
         expect(decide(parts.join("/"), "src/app.ts").effect).toBe(expected);
         expect(decide("src/link", resolve(parts)).effect).toBe(expected);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   }, 30_000);
 
