@@ -11,11 +11,7 @@ export type AskSource = (commands: readonly string[]) => Promise<GitAnswer>;
  * Paths whose state is in no commit: staged, changed, deleted or new. `git status` is not asked, since it runs the clean
  * filters that the repository configures; so a file that only a filter makes equal is named too. The index is not written.
  */
-export async function listUncommitted(
-  ask: AskSource,
-  folder: string,
-  gitFolder: string,
-): Promise<readonly string[]> {
+export async function listUncommitted(ask: AskSource, folder: string, gitFolder: string): Promise<readonly string[]> {
   const names = async (commands: readonly string[]): Promise<string[]> => {
     const answer = await ask(commands);
     return answer.kind === "done" ? splitNames(answer.stdout) : [];
