@@ -58,7 +58,7 @@ export async function createWorkspace(
   const environment = checkedEnvironment(options.environment);
   const toolchains = checkedToolchains(options.toolchains, deps.home);
   await requireBubblewrap(deps);
-  const runUid = await takeRunUid(deps, options.runUids);
+  const runUid = await takeRunUid(deps, options.runUids, signal);
   undo.defer(() => runUid.release());
 
   const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));

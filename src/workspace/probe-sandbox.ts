@@ -51,7 +51,7 @@ async function probe(
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   await using undo = new AsyncDisposableStack();
-  const runUid = await takeRunUid(deps, options.runUids);
+  const runUid = await takeRunUid(deps, options.runUids, signal);
   undo.defer(() => runUid.release());
   const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
   undo.defer(deps.registerProcess("the sandbox of doctor", { pid: null, paths: [folder], mounts: [] }));

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { CountersignError } from "../domain/index.ts";
-import { type Claim, tryClaim } from "./claim.ts";
+import { claim, tryClaim } from "./claim.ts";
 import { isRoot, type Owner, type WorkspaceDeps } from "./host.ts";
 
 const refuse = (cause: string): never => {
@@ -21,6 +21,9 @@ export function parseRunUids(text: string): { readonly first: number; readonly l
   return range;
 }
 
+/** Choosing takes milliseconds; this long only where many runs start at once. */
+const choosingWaitMs = 60_000;
+
 /** Whom a sandbox runs as, held until released. `owner` null: the service is not root and uses its own uid. */
 export type RunUid = { readonly owner: Owner; release(): Promise<void> };
 
@@ -28,18 +31,23 @@ export type RunUid = { readonly owner: Owner; release(): Promise<void> };
  * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names, that owns no process and that
  * no other run holds. Throws RUN_UID_UNUSABLE.
  */
-export async function takeRunUid(deps: WorkspaceDeps, runUids: string | null): Promise<RunUid> {
+export async function takeRunUid(deps: WorkspaceDeps, runUids: string | null, signal: AbortSignal): Promise<RunUid> {
   if (!isRoot()) return { owner: null, release: async () => {} };
   if (runUids === null)
     return refuse("started by root without COUNTERSIGN_RUN_UIDS; a sandbox is never started by root");
   const range = parseRunUids(runUids);
   const named = namedUids().filter(({ uid }) => uid >= range.first && uid <= range.last);
   if (named[0] !== undefined) refuse(`user id ${named[0].uid} of COUNTERSIGN_RUN_UIDS belongs to \`${named[0].name}\``);
-  const busy = uidsOfProcesses();
-  for (let uid = range.first; uid <= range.last; uid++) {
-    if (busy.has(uid)) continue;
-    const taken: Claim | null = await tryClaim(deps, `uid-${uid}`);
-    if (taken !== null) return { owner: { uid, gid: uid }, release: taken.release };
+  // One chooser at a time: of two that try the same id at once both may step back, and so on through the range.
+  const turn = await claim(deps, "run-uids", choosingWaitMs, signal);
+  try {
+    const busy = uidsOfProcesses();
+    for (let uid = range.first; uid <= range.last; uid++) {
+      const taken = busy.has(uid) ? null : await tryClaim(deps, `uid-${uid}`);
+      if (taken !== null) return { owner: { uid, gid: uid }, release: () => taken.release() };
+    }
+  } finally {
+    await turn.release();
   }
   return refuse(`each user id of COUNTERSIGN_RUN_UIDS \`${runUids}\` is in use by another run or owns a process`);
 }

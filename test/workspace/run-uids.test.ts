@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseRunUids } from "../../src/workspace/index.ts";
+import { takeRunUid } from "../../src/workspace/run-uids.ts";
+import { aHome, never, type TestHome } from "../support/checkout.ts";
+
+const asRoot = process.geteuid?.() === 0;
+let home: TestHome;
+
+beforeEach(() => {
+  home = aHome();
+});
+
+afterEach(() => home.dispose());
+
+describe("parseRunUids", () => {
+  it("reads one id or a range", () => {
+    expect(parseRunUids("64200")).toEqual({ first: 64_200, last: 64_200 });
+    expect(parseRunUids("64200-64299")).toEqual({ first: 64_200, last: 64_299 });
+  });
+
+  it("refuses root, nobody and what is no range", () => {
+    for (const text of ["", "0", "0-5", "x", "5-", "-5", "9-5", "65534", "60000-70000", "4294967295", "1,2", "1.5"]) {
+      expect(() => parseRunUids(text), text).toThrow(expect.objectContaining({ code: "RUN_UID_UNUSABLE" }));
+    }
+  });
+});
+
+describe.runIf(asRoot)("takeRunUid of a service started by root", () => {
+  it("gives each run its own id, and again once it is released", async () => {
+    const first = await takeRunUid(home.deps, "64350-64351", never);
+    const second = await takeRunUid(home.deps, "64350-64351", never);
+
+    expect([first.owner, second.owner]).toEqual([
+      { uid: 64_350, gid: 64_350 },
+      { uid: 64_351, gid: 64_351 },
+    ]);
+    await expect(takeRunUid(home.deps, "64350-64351", never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
+    await first.release();
+    expect((await takeRunUid(home.deps, "64350-64351", never)).owner?.uid).toBe(64_350);
+  });
+
+  it("gives no id twice to runs that ask at once", async () => {
+    const taken = await Promise.allSettled(
+      Array.from({ length: 5 }, () => takeRunUid(home.deps, "64350-64389", never)),
+    );
+
+    const uids = taken.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value.owner?.uid] : []));
+    expect(uids).toHaveLength(5);
+    expect(new Set(uids).size).toBe(5);
+  });
+
+  it("refuses without a range, with a range that names an account, and passes over an id that owns a process", async () => {
+    const account = /^(?!root)[^:]+:[^:]*:([1-9]\d*):/m.exec(readFileSync("/etc/passwd", "utf8"))?.[1] ?? "1";
+    const owned = spawn("sleep", ["60"], { uid: 64_390, gid: 64_390, stdio: "ignore" });
+
+    await expect(takeRunUid(home.deps, null, never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
+    await expect(takeRunUid(home.deps, account, never)).rejects.toMatchObject({
+      code: "RUN_UID_UNUSABLE",
+      message: expect.stringContaining(account),
+    });
+    await expect(takeRunUid(home.deps, "64390", never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
+    expect((await takeRunUid(home.deps, "64390-64391", never)).owner?.uid).toBe(64_391);
+    owned.kill("SIGKILL");
+  });
+});
+
+describe.skipIf(asRoot)("takeRunUid of an ordinary user", () => {
+  it("uses the service's own id", async () => {
+    expect((await takeRunUid(home.deps, null, never)).owner).toBeNull();
+  });
+});

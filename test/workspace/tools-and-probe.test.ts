@@ -1,0 +1,158 @@
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { prepareTools, probeSandbox } from "../../src/workspace/index.ts";
+import { checkedEnvironment, checkedToolchains } from "../../src/workspace/operator-inputs.ts";
+import { userNamespaceRemedy } from "../../src/workspace/require-bubblewrap.ts";
+import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome, testRunUids } from "../support/checkout.ts";
+
+const asRoot = process.geteuid?.() === 0;
+let home: TestHome;
+
+beforeAll(() => {
+  home = aHome();
+});
+
+afterAll(() => home.dispose());
+
+describe("prepareTools", () => {
+  it("brings node, npm, npx and rg that any user id can run, once, whatever two starts do at once", async () => {
+    const [folder, again] = await Promise.all([prepareTools(home.deps), prepareTools(home.deps)]);
+
+    expect(again).toBe(folder);
+    expect(readdirSync(join(home.deps.home, "tools"))).toHaveLength(1);
+    expect(statSync(join(folder, "bin", "node")).mode & 0o777).toBe(0o755);
+    await using workspace = await aWorkspace(home, await aBase(home, { "a.txt": "needle\n" }), { toolsFolder: folder });
+    const { text } = await shell(
+      workspace,
+      "node --version; npm --version; npx --version; rg --no-config -l needle; command -v node",
+    );
+    expect(text).toMatch(/^v24\.21\.0\n12\.2\.2\n12\.2\.2\na\.txt\n\/opt\/tools\/bin\/node\n$/);
+  });
+});
+
+describe("probeSandbox", () => {
+  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home) });
+
+  it("tries each barrier in a real sandbox and finds it to hold", async () => {
+    const checks = await probeSandbox(home.deps, options(), never);
+
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(checks.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([
+        "bubblewrap",
+        "tcp",
+        "host_files",
+        "host_processes",
+        "nested_namespaces",
+        "mount",
+        "capabilities",
+        "no_new_privileges",
+        "environment",
+        "read_only_places",
+        "user_id",
+        "time_limit",
+      ]),
+    );
+    expect(readdirSync(join(home.deps.home, "work"))).toEqual([]);
+  });
+
+  it("finds the barriers that a bubblewrap of another mind leaves out", async () => {
+    const folder = join(home.folder, "weak");
+    mkdirSync(folder);
+    const bwrap = join(folder, "bwrap");
+    writeFileSync(
+      bwrap,
+      `#!/bin/bash
+[ "$1" = --version ] && exec /usr/bin/bwrap --version
+args=()
+for word; do case $word in --unshare-net|--disable-userns|--clearenv) ;; *) args+=("$word") ;; esac; done
+LEAKED=1 exec /usr/bin/bwrap "\${args[@]}"
+`,
+    );
+    chmodSync(bwrap, 0o755);
+    const deps = { ...home.deps, searchPath: `${folder}:${home.deps.searchPath}` };
+
+    const checks = await probeSandbox(deps, options(), never);
+
+    const failing = checks.filter(({ ok }) => !ok);
+    expect(failing.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["tcp", "nested_namespaces", "environment"]),
+    );
+    expect(failing.every(({ remedy }) => remedy !== "")).toBe(true);
+  });
+
+  it("says that bubblewrap is missing or too old", async () => {
+    const folder = join(home.folder, "old");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "bwrap"), "#!/bin/sh\necho bubblewrap 0.7.2\n");
+    chmodSync(join(folder, "bwrap"), 0o755);
+
+    const missing = await probeSandbox({ ...home.deps, searchPath: "/nowhere" }, options(), never);
+    const old = await probeSandbox({ ...home.deps, searchPath: folder }, options(), never);
+
+    expect(missing).toMatchObject([
+      { name: "bubblewrap", ok: false, remedy: expect.stringContaining("apt-get install bubblewrap") },
+    ]);
+    expect(old).toMatchObject([{ name: "bubblewrap", ok: false, detail: expect.stringContaining("0.7.2") }]);
+  });
+
+  it.runIf(asRoot)("says what root lacks", async () => {
+    const checks = await probeSandbox(home.deps, { ...options(), runUids: null }, never);
+
+    expect(checks.at(-1)).toMatchObject({ ok: false, remedy: expect.stringContaining("COUNTERSIGN_RUN_UIDS") });
+  });
+
+  it("names the setting that keeps users from making namespaces", () => {
+    const setTo = (path: string, value: string) => userNamespaceRemedy((asked) => (asked === path ? value : null));
+
+    expect(setTo("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1")).toContain(
+      "kernel.apparmor_restrict_unprivileged_userns=0",
+    );
+    expect(setTo("/proc/sys/kernel/unprivileged_userns_clone", "0")).toContain("kernel.unprivileged_userns_clone=1");
+    expect(setTo("/proc/sys/user/max_user_namespaces", "0")).toContain("user.max_user_namespaces");
+    expect(setTo("/proc/sys/user/max_user_namespaces", "1000")).toBeNull();
+  });
+});
+
+describe("what the operator adds", () => {
+  it("may be a variable, but none that looks like a secret", () => {
+    const invalid = expect.objectContaining({ code: "CONFIG_INVALID" });
+    const token = `gh${"p"}_${"a".repeat(36)}`;
+
+    expect(checkedEnvironment({ GOFLAGS: "-mod=vendor" })).toEqual({ GOFLAGS: "-mod=vendor" });
+    for (const name of ["API_KEY", "my_token", "Author", "DB_PASSWORD", "X=Y", "1A", ""]) {
+      expect(() => checkedEnvironment({ [name]: "x" }), name).toThrow(invalid);
+    }
+    for (const value of [token, "https://ann:secret@example.org/", "a\0b"])
+      expect(() => checkedEnvironment({ A: value })).toThrow(invalid);
+    expect(() => checkedEnvironment({ A: token })).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining(token) }),
+    );
+  });
+
+  it("may be a toolchain, but no place of secrets or sockets", () => {
+    const check = (folder: string, name = "go") =>
+      checkedToolchains([{ name, folder, addToPath: true }], home.deps.home);
+
+    expect(check("/usr/lib")).toMatchObject([{ folder: "/usr/lib" }]);
+    for (const folder of [
+      "/",
+      "/home",
+      "/root",
+      "/run",
+      "/var",
+      "/var/lib",
+      "/sys",
+      "/etc",
+      "usr/lib",
+      "/none",
+      home.deps.home,
+      home.folder,
+    ]) {
+      expect(() => check(folder), folder).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+    }
+    expect(() => check("/usr/lib", "tools")).toThrow();
+    expect(() => check("/usr/lib", "../x")).toThrow();
+  });
+});
