@@ -6,5 +6,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     reporters: ["default", new ClosingLine()],
     globalSetup: ["test/support/test-store-setup.ts"],
+    // Real databases and real disks: a busy machine needs its time.
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
   },
 });

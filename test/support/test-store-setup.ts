@@ -15,19 +15,17 @@ declare module "vitest" {
 const nameForm = /^countersign-test-(\d+)-(\d+)$/;
 
 /**
- * One embedded server a run of vitest, begun beside the first tests and only if one of this run's files wants it. Each
- * file makes a database of its own in it (`openTestStore`).
+ * One embedded server a run of vitest, only if one of this run's files wants it. Each file makes a database of its own in
+ * it (`openTestStore`).
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   removeHomesOfKilledRuns();
   const home = join(tmpdir(), `countersign-test-${process.pid}-${startTimeOf(process.pid)}`);
   mkdirSync(home);
   project.provide("storeHome", home);
-  const server = (await isWanted(project)) ? openServer(home) : null;
-  // A failure is reported by the first file that opens a store.
-  server?.catch(() => undefined);
+  const server = (await isWanted(project)) ? await openServer(home) : null;
   return async () => {
-    await (await server?.catch(() => null))?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
     rmSync(home, { recursive: true, force: true });
   };
 }
