@@ -1,6 +1,6 @@
 import type { Checkpoint } from "../domain/index.ts";
 import type { Store } from "../store/index.ts";
-import type { Keys } from "./keys.ts";
+import { type Keys, originOf } from "./keys.ts";
 import { readForVerification } from "./read-for-verification.ts";
 import { type Verification, verifyLedger } from "./verify.ts";
 
@@ -9,6 +9,6 @@ export function verifyStored(
   deps: { readonly store: Store; readonly keys: Keys },
   checkpoints: readonly Checkpoint[] = [],
 ): Promise<Verification> {
-  const trust = { origin: `countersign/${deps.keys.instanceId}`, checkpoints, unseal: deps.keys.open };
+  const trust = { origin: originOf(deps.keys), checkpoints, unseal: deps.keys.open };
   return readForVerification(deps.store, (log) => verifyLedger(log, trust));
 }
