@@ -21,15 +21,15 @@ export {
   type ListedRun,
   listRuns,
   type OpenedText,
-  openSealed,
   readActionEntries,
   readActionTexts,
   readNonce,
   readRunEntries,
+  readRunTexts,
   showAction,
   showRun,
 } from "./queries.ts";
-export { readForVerification, verifyStored } from "./read-for-verification.ts";
+export { readForVerification } from "./read-for-verification.ts";
 export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export type { Finding, FindingCode, Trust } from "./verification-walk.ts";

@@ -26,7 +26,7 @@ export type OpenedText = {
   /** Of the entry that commits to it. */
   readonly index: number | null;
   /** Null where its key was erased. */
-  readonly plaintext: Uint8Array | null;
+  readonly bytes: Uint8Array | null;
 };
 
 /** All actions of a run in the order of their proposal; null where the ledger has no such run. */
@@ -105,15 +105,21 @@ export async function readActionTexts(deps: Deps, actionId: ActionId): Promise<r
   return Promise.all(rows.map((row) => openText(deps.keys, row)));
 }
 
-/**
- * The sealed texts of one field in a run, of its actions and of the run itself, opened, in the order of the log; without
- * those whose key was erased. Throws `KEYS_UNUSABLE` where one was changed.
- */
-export async function openSealed(
+/** The sealed texts of a run that belong to no action, of one field, in the order of the log. */
+export async function readRunTexts(deps: Deps, runId: RunId, field: string): Promise<readonly OpenedText[]> {
+  return (await readField(deps, runId, field)).filter(({ actionId }) => actionId === null);
+}
+
+/** The change sets recorded with the outcomes of a run's actions, in the order recorded; without those erased. */
+export async function readRunChangeSets(
   deps: Deps,
   runId: RunId,
-  field: string,
-): Promise<readonly (OpenedText & { readonly plaintext: Uint8Array })[]> {
+): Promise<readonly { readonly actionId: ActionId; readonly bytes: Uint8Array }[]> {
+  const texts = await readField(deps, runId, "change_set");
+  return texts.flatMap(({ actionId, bytes }) => (actionId === null || bytes === null ? [] : [{ actionId, bytes }]));
+}
+
+async function readField(deps: Deps, runId: RunId, field: string): Promise<readonly OpenedText[]> {
   const rows = await deps.store.db
     .selectFrom("sealed")
     .selectAll()
@@ -121,8 +127,7 @@ export async function openSealed(
     .where("field", "=", field)
     .orderBy("id")
     .execute();
-  const opened = await Promise.all(rows.map((row) => openText(deps.keys, row)));
-  return opened.flatMap((text) => (text.plaintext === null ? [] : [{ ...text, plaintext: text.plaintext }]));
+  return Promise.all(rows.map((row) => openText(deps.keys, row)));
 }
 
 /** The nonce of an action's commitments, for whoever takes it up again; null where there is none or its key was erased. */
@@ -133,12 +138,17 @@ export async function readNonce(deps: Deps, actionId: ActionId): Promise<Uint8Ar
     .where("action_id", "=", actionId)
     .where("field", "=", "nonce")
     .executeTakeFirst();
-  return row === undefined ? null : (await openText(deps.keys, row)).plaintext;
+  return row === undefined ? null : (await openText(deps.keys, row)).bytes;
 }
 
 async function openText(keys: Keys, row: Selectable<Database["sealed"]>): Promise<OpenedText> {
   const place = { runId: row.run_id, actionId: row.action_id, field: row.field };
   const sealed = { keyId: row.key_id, nonce: row.nonce, ciphertext: row.ciphertext };
+<<<<<<< HEAD
   const plaintext = await keys.open(place, sealed);
   return { actionId: row.action_id, field: row.field, index: row.entry_index, plaintext };
+=======
+  const bytes = await keys.open(place, sealed);
+  return { actionId: row.action_id, field: row.field, index: row.entry_index, bytes };
+>>>>>>> ledger
 }

@@ -1,7 +1,5 @@
 import { sql } from "kysely";
-import type { Checkpoint } from "../domain/index.ts";
 import type { Store, Transaction } from "../store/index.ts";
-import { type Keys, originOf } from "./keys.ts";
 import type { TreeNode } from "./merkle.ts";
 import {
   type DerivedRow,
@@ -12,7 +10,6 @@ import {
   type StoredPage,
   type StoredText,
 } from "./stored-log.ts";
-import { type Verification, verifyLedger } from "./verify.ts";
 
 const entriesPerPage = 1000;
 
@@ -29,15 +26,6 @@ export function readForVerification<T>(store: Store, verify: (log: StoredLog) =>
       const head = await tx.selectFrom("ledger_head").select(["origin", "size"]).executeTakeFirst();
       return verify({ head: head ?? null, pages: readPages(tx), derived: readDerived(tx) });
     });
-}
-
-/** `verifyLedger` over the database, with the keys that this instance has. */
-export function verifyStored(
-  deps: { readonly store: Store; readonly keys: Keys },
-  checkpoints: readonly Checkpoint[] = [],
-): Promise<Verification> {
-  const trust = { origin: originOf(deps.keys), checkpoints, unseal: deps.keys.open };
-  return readForVerification(deps.store, (log) => verifyLedger(log, trust));
 }
 
 async function* readPages(tx: Transaction): AsyncGenerator<StoredPage> {

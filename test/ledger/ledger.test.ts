@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { CountersignError, canonicalBytes, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
-import { openKeys, openLedger, openSealed, readForVerification, verifyLedger } from "../../src/ledger/index.ts";
+import { openKeys, openLedger, readForVerification, readRunTexts, verifyLedger } from "../../src/ledger/index.ts";
 import { appendLeaves, emptyTree, leafHash, rootOf } from "../../src/ledger/merkle.ts";
 import { advisoryLocks, type Store } from "../../src/store/index.ts";
 import {
@@ -182,8 +182,8 @@ describe("append", () => {
 
     const commitment = expect.stringMatching(/^sha256-nonce:[0-9a-f]{64}$/);
     expect(entry?.evidence).toEqual({ commitments: { "response:1": commitment, summary: commitment } });
-    expect(await openSealed({ store, keys: test.keys }, lease.runId, "summary")).toEqual([
-      { actionId: null, field: "summary", index: 0, plaintext: Buffer.from("summary") },
+    expect(await readRunTexts({ store, keys: test.keys }, lease.runId, "summary")).toEqual([
+      { actionId: null, field: "summary", index: 0, bytes: Buffer.from("summary") },
     ]);
     expect(await verify()).toMatchObject({ ok: true });
   });

@@ -136,9 +136,7 @@ describe("audit show", () => {
 
     const opened = await readActionTexts({ store, keys: test.keys }, actionId);
 
-    expect(
-      Object.fromEntries(opened.map(({ field, plaintext }) => [field, Buffer.from(plaintext ?? []).toString()])),
-    ).toEqual({
+    expect(Object.fromEntries(opened.map(({ field, bytes }) => [field, Buffer.from(bytes ?? []).toString()]))).toEqual({
       raw: texts.raw,
       request: "{}",
       arguments: texts.canonical,
