@@ -67,8 +67,8 @@ async function actionText(records: Records, action: AuditedRun["actions"][number
   const text = (field: string): string => {
     const found = texts.find((sealed) => sealed.field === field);
     if (found === undefined) return "none";
-    if (found.plaintext === null) return "erased";
-    const whole = new TextDecoder().decode(found.plaintext);
+    if (found.bytes === null) return "erased";
+    const whole = new TextDecoder().decode(found.bytes);
     return whole.length > longestTextShown ? `${whole.slice(0, longestTextShown)} (cut)` : whole;
   };
   return [

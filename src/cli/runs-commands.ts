@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CountersignError, parseRunId, type RunId } from "../domain/index.ts";
-import { listRuns, openSealed, showRun } from "../ledger/index.ts";
+import { listRuns, readRunTexts, showRun } from "../ledger/index.ts";
 import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
 import { plain, table } from "./terminal.ts";
@@ -40,8 +40,8 @@ async function show(deps: CliDeps, text: string, isJson: boolean): Promise<void>
   const [run] = (await listRuns(records.store, Number.MAX_SAFE_INTEGER)).filter(({ run_id }) => run_id === runId);
   const audited = await showRun(records.store, runId);
   if (run === undefined || audited === null) throw unknownRun(text);
-  const [summary] = await openSealed(records, runId, "summary");
-  const told = summary === undefined ? null : (JSON.parse(new TextDecoder().decode(summary.plaintext)) as Told);
+  const [summary] = await readRunTexts(records, runId, "summary");
+  const told = summary?.bytes == null ? null : (JSON.parse(new TextDecoder().decode(summary.bytes)) as Told);
   if (isJson) return printJson(deps.terminal, { ...run, ...told, actions: audited.actions });
   const lines = [
     `run         ${run.run_id}`,
@@ -63,10 +63,11 @@ type Told = { readonly title: string; readonly summary: string; readonly cause: 
 async function patch(deps: CliDeps, text: string): Promise<void> {
   const runId = runIdOf(text);
   await using records = await deps.openRecords();
-  const kept = (await openSealed(records, runId, "patch")).at(-1);
+  const kept = (await readRunTexts(records, runId, "patch")).at(-1);
   if (kept === undefined) throw unknownRun(text);
-  if (kept.plaintext.byteLength === 0) throw new CountersignError("NOT_FOUND", `run \`${text}\` changed nothing`);
-  deps.terminal.out(new TextDecoder().decode(kept.plaintext));
+  if (kept.bytes === null) throw new CountersignError("NOT_FOUND", `the patch of run \`${text}\` was erased`);
+  if (kept.bytes.byteLength === 0) throw new CountersignError("NOT_FOUND", `run \`${text}\` changed nothing`);
+  deps.terminal.out(new TextDecoder().decode(kept.bytes));
 }
 
 function runIdOf(text: string): RunId {

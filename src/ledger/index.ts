@@ -24,6 +24,7 @@ export {
   readActionEntries,
   readActionTexts,
   readNonce,
+  readRunChangeSets,
   readRunEntries,
   readRunTexts,
   showAction,
@@ -34,3 +35,4 @@ export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export type { Finding, FindingCode, Trust } from "./verification-walk.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
+export { verifyStored } from "./verify-stored.ts";

@@ -144,11 +144,6 @@ export async function readNonce(deps: Deps, actionId: ActionId): Promise<Uint8Ar
 async function openText(keys: Keys, row: Selectable<Database["sealed"]>): Promise<OpenedText> {
   const place = { runId: row.run_id, actionId: row.action_id, field: row.field };
   const sealed = { keyId: row.key_id, nonce: row.nonce, ciphertext: row.ciphertext };
-<<<<<<< HEAD
-  const plaintext = await keys.open(place, sealed);
-  return { actionId: row.action_id, field: row.field, index: row.entry_index, plaintext };
-=======
   const bytes = await keys.open(place, sealed);
   return { actionId: row.action_id, field: row.field, index: row.entry_index, bytes };
->>>>>>> ledger
 }

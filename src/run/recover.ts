@@ -1,6 +1,6 @@
 import { attribute, type ChangeSet, type FileChange, type RunId, type TraceId } from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
-import { openSealed } from "../ledger/index.ts";
+import { readRunChangeSets } from "../ledger/index.ts";
 import { ownerState, processOwner } from "../store/index.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
@@ -77,9 +77,10 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
 async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string> {
   const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
   if (base === null) return "";
-  const recorded = (await openSealed(deps, run.runId, "change_set")).flatMap(({ actionId, plaintext }) =>
-    actionId === null ? [] : [{ actionId, changeSet: openSealedChangeSet(plaintext) }],
-  );
+  const recorded = (await readRunChangeSets(deps, run.runId)).map(({ actionId, bytes }) => ({
+    actionId,
+    changeSet: openSealedChangeSet(bytes),
+  }));
   const changes = [...attribute(recorded).values()].flatMap(({ change }) =>
     againstBase(change, base.entries.get(change.path)),
   );
