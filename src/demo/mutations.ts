@@ -37,7 +37,8 @@ const rules: readonly Rule[] = [
     pattern: /(?<![<>=!-])(?:<=|>=|<|>)(?![<>=])|-(?:lt|le|gt|ge)\b/g,
     become: swap(["<", "<="], [">", ">="], ["-lt", "-le"], ["-gt", "-ge"]),
     weight: 6,
-    words: /inclusive|exclusive|bound|limit|edge|exactly|equal|at least|at most|off by one|first|last|reach|itself/gi,
+    words:
+      /inclusive|exclusive|bound|limit|edge|exactly|equal|at least|at most|until|up to|ends?\b|very|off by one|first|last|reach|itself/gi,
     inLoopHead: true,
   },
   {

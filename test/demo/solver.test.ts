@@ -78,8 +78,8 @@ test.each<[string, (into: string, signal: AbortSignal) => Promise<Project>]>([
   limitMs,
 );
 
-/** One seed a day of its own, printed in the name of the test, and two that stay. */
-const seeds = [1, 7, Math.floor(Math.random() * 1_000_000)];
+/** One seed that stays and a new one each time, printed in the name of its test. */
+const seeds = [7, Math.floor(Math.random() * 1_000_000)];
 
 test.each(seeds)(
   "finds a bug planted at random among more than 1,000 files, seed %i",

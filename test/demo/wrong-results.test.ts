@@ -1,7 +1,7 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import {
   type SampleRepository,
   type ScriptedModel,
@@ -10,6 +10,9 @@ import {
 } from "../../src/demo/index.ts";
 import { askModel, converse } from "../support/chat-client.ts";
 import { createToolExecutor, type ToolExecutor } from "../support/tool-executor.ts";
+
+/** git and test runs take their time on a busy machine. */
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let folder: string;
 let sample: SampleRepository;

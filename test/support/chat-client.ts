@@ -13,7 +13,7 @@ export type ChatMessage =
   | { readonly role: "tool"; readonly tool_call_id: string; readonly content: string };
 
 /** One call and what it was answered. */
-export type Exchange = {
+type Exchange = {
   readonly tool: string;
   readonly arguments: { readonly path?: string };
   readonly answer: string;
