@@ -51,6 +51,7 @@ describe("a command in the sandbox", () => {
       "PAGER=cat",
       "PATH=/opt/tools/bin:/usr/local/bin:/usr/bin:/bin",
       "PWD=/workspace",
+      "PYTHONDONTWRITEBYTECODE=1",
       "SHLVL=1",
       "TERM=dumb",
       "TMPDIR=/tmp",
