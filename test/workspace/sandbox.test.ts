@@ -223,7 +223,7 @@ describe("the end of a command", () => {
     expect(result.stdoutBytes).toBe(100_000_004);
     expect(result.output.length).toBe(16 * 1024 * 1024);
     expect(result.droppedBytes).toBe(100_000_004 - 16 * 1024 * 1024);
-    expect(result.text.endsWith("x".repeat(100) + "end\n")).toBe(true);
+    expect(result.text.endsWith(`${"x".repeat(100)}end\n`)).toBe(true);
     expect(process.memoryUsage().rss - before).toBeLessThan(96 * 1024 * 1024);
   });
 
