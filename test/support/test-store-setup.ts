@@ -25,11 +25,15 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const home = join(tmpdir(), `countersign-test-${process.pid}-${startTimeOf(process.pid)}`);
   mkdirSync(home);
   project.provide("storeHome", home);
-  const server = (await isWanted(project)) ? await openServer(home) : null;
-  return async () => {
-    await server?.[Symbol.asyncDispose]();
-    rmSync(home, { recursive: true, force: true });
-  };
+  const end = new AsyncDisposableStack();
+  end.defer(() => rmSync(home, { recursive: true, force: true }));
+  try {
+    if (await isWanted(project)) end.use(await openServer(home));
+  } catch (error) {
+    await end.disposeAsync();
+    throw error;
+  }
+  return () => end.disposeAsync();
 }
 
 function openServer(home: string): Promise<Store> {
