@@ -11,6 +11,8 @@ export type Config = {
   readonly policiesFolder: string;
   /** User id or range of user ids of sandboxes where the service is root, such as `64200-64299`. */
   readonly runUids: string | null;
+  /** Absolute folders in which git, bwrap and the like are looked for, divided by `:`; null: the usual ones. */
+  readonly searchPath: string | null;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
 };
@@ -51,6 +53,7 @@ export function readConfig(
     databaseUrl: readDatabaseUrl(value("DATABASE_URL")),
     policiesFolder: path("COUNTERSIGN_POLICIES", join(place.root, "policies", "standard")),
     runUids: readRunUids(value("COUNTERSIGN_RUN_UIDS")),
+    searchPath: absoluteFolders(value("PATH")),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
   };
 }
@@ -59,6 +62,12 @@ function resolvePath(name: string, text: string, folder: string): string {
   if (text.includes("\0") || text.includes("\n"))
     throw unusable(name, "a control character", "a folder", "/srv/countersign");
   return text.startsWith("/") ? text : join(folder, text);
+}
+
+/** A relative folder would be another one for each current folder, a repository's among them. */
+function absoluteFolders(path: string | null): string | null {
+  const folders = (path ?? "").split(":").filter((folder) => folder.startsWith("/"));
+  return folders.length === 0 ? null : folders.join(":");
 }
 
 function readDatabaseUrl(text: string | null): Secret | null {

@@ -17,6 +17,7 @@ import {
   readBaseFile,
   renderPatch,
   reopenBase,
+  requireSandbox,
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
@@ -28,6 +29,8 @@ export type CountersignSettings = {
   readonly databaseUrl: string | null;
   readonly policiesFolder: string;
   readonly runUids: string | null;
+  /** Where git and bwrap are looked for; null: where they usually lie. */
+  readonly searchPath: string | null;
 };
 
 /** What every part of one process shares. `notice` gets a line for the user when something unusual was done. */
@@ -66,6 +69,8 @@ export async function openRuns(
   const operator = await loadOperatorSettings(settings.policiesFolder);
   const catalogue = createCatalogue();
   const policies = await loadPolicySet(deps, settings, catalogue);
+  for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
+  await requireSandbox(workspaceDepsOf(deps, settings), settings.runUids, signal);
   const workspace = await workspaceHands(deps, settings, operator);
   const { store, ledger, keys } = undo.use(await openRecords(deps, settings, signal));
   const runs: RunDeps = {
@@ -99,9 +104,9 @@ export function loadPolicySet(
   return loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
 }
 
-export const workspaceDepsOf = (deps: CountersignDeps, { home }: CountersignSettings): WorkspaceDeps => ({
+export const workspaceDepsOf = (deps: CountersignDeps, { home, searchPath }: CountersignSettings): WorkspaceDeps => ({
   home,
-  searchPath: defaultSearchPath,
+  searchPath: searchPath ?? defaultSearchPath,
   registerProcess: (what, registered) => registerProcess(home, what, registered),
   randomBytes: deps.randomBytes,
 });

@@ -1,4 +1,10 @@
-import { CountersignError, isCountersignError, type JsonObject } from "../domain/index.ts";
+import {
+  type CancelCause,
+  CountersignError,
+  isCountersignError,
+  type JsonObject,
+  type StopReason,
+} from "../domain/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { conclude } from "./conclude.ts";
 import { diffStat } from "./diff-stat.ts";
@@ -45,7 +51,7 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
   };
   const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, refusedCauses }) };
   const keep = async (): Promise<string | null> => {
-    await settleOpenActions(deps, run, lease, stopReason === "cancelled" ? "stop" : "crash");
+    await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
     await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
     return patch === "" ? null : `countersign runs patch ${run.runId}`;
   };
@@ -73,6 +79,12 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
     tokens: { input: session.used.inputTokens, output: session.used.outputTokens },
     durationMs: deps.clock() - session.startedAtMs,
   };
+}
+
+/** Why an action that is still open is cancelled. */
+function cancelCauseOf(stopReason: StopReason): CancelCause {
+  if (stopReason === "cancelled") return "stop";
+  return stopReason.startsWith("limit_") ? "budget" : "crash";
 }
 
 async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {

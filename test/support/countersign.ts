@@ -91,7 +91,10 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
 /** A server that a killed command left is ended by whoever opens the store next. */
 async function endDatabase(home: string): Promise<void> {
   if (databaseServers(home).length === 0) return;
-  const deps = { randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)), notice: () => undefined };
+  const deps = {
+    randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
+    notice: () => undefined,
+  };
   const options = { databaseUrl: null, home, databaseUid: null };
   await (await openStore(deps, options, new AbortController().signal))[Symbol.asyncDispose]();
 }

@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+
+const usualPath = `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`;
 
 /** Exit code of a test command in a fresh clone of a repository, with a patch laid on it by plain `git apply`. */
 export function testsOnPatchedClone(
@@ -10,7 +12,7 @@ export function testsOnPatchedClone(
   folder: string,
 ): number | null {
   const clone = join(folder, "clone");
-  const environment = { PATH: process.env["PATH"] ?? "", HOME: folder, GIT_CONFIG_NOSYSTEM: "1" };
+  const environment = { PATH: usualPath, HOME: folder, GIT_CONFIG_NOSYSTEM: "1" };
   execFileSync("git", ["-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", repository, clone], {
     env: environment,
   });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 const TestRun = z.object({ exit_code: z.int().nullable(), duration_ms: z.number() });
-const digest = z.string().regex(/^hmac-sha256:[0-9a-f]{64}$/);
+const digest = z.string().regex(/^(raw:)?hmac-sha256:[0-9a-f]{64}$/);
 
 /** The object that `run --json` prints (architecture, section 1.7). */
 export const RunReport = z.object({
