@@ -98,7 +98,7 @@ function readRunUids(text: string | null): Config["runUids"] {
 /** OpenAI's own API, as the `openai` package takes it when a key is set and no address. */
 const defaultBaseUrl = "https://api.openai.com/v1";
 
-function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): Config["model"] {
+function readBaseUrl(baseUrl: string | null): URL {
   const url = URL.parse(baseUrl ?? defaultBaseUrl);
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw unusable("OPENAI_BASE_URL", `\`${baseUrl}\``, "an http or https address", "http://127.0.0.1:8080/v1");
@@ -110,6 +110,23 @@ function readModel(baseUrl: string | null, apiKey: string | null, name: string |
       "one without; the key goes to OPENAI_API_KEY",
       defaultBaseUrl,
     );
+  }
+  if (url.search !== "" || url.hash !== "") {
+    const got = "an address with a query or a fragment";
+    throw unusable(
+      "OPENAI_BASE_URL",
+      got,
+      "one without: the path `/chat/completions` is put behind it",
+      defaultBaseUrl,
+    );
+  }
+  return url;
+}
+
+function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): Config["model"] {
+  const url = readBaseUrl(baseUrl);
+  if (name !== null && /\p{Cc}/u.test(name)) {
+    throw unusable("OPENAI_MODEL", "a value with control characters", "the name of a model", "gpt-5");
   }
   if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw unusable("OPENAI_API_KEY", "a value with spaces or control characters", "the key alone", "sk-...");

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { inject } from "vitest";
 import { openStore } from "../../src/store/index.ts";
 import { databaseUrlOf, openTestStore, type TestStore } from "./test-store.ts";
 
@@ -61,6 +62,8 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
     PATH: [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter),
     HOME: join(folder, "user"),
     COUNTERSIGN_HOME: home,
+    // Half of a command's start is compiling; goes with the home of this run of the tests.
+    NODE_COMPILE_CACHE: join(inject("storeHome"), "compiled"),
     ...(process.getuid?.() === 0 ? { COUNTERSIGN_RUN_UIDS: runUids() } : {}),
     ...(store === null ? {} : { DATABASE_URL: databaseUrlOf(store) }),
   };
