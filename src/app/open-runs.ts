@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ModelClient } from "../agent/index.ts";
 import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
-import { type Catalogue, createCatalogue } from "../gateway/index.ts";
+import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
 import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
 import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
 import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
@@ -85,12 +85,26 @@ export async function openRuns(
     workspace,
     model: settings.model,
     modelName: settings.modelName,
-    pagesFolder: (runId) => join(settings.home, "work", `${runId}-pages`),
+    openPages: (runId) => openPages(settings.home, runId),
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };
   for (const line of await settleInterrupted(runs)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
+}
+
+/** Registered before it is made: a killed process leaves no output of a run behind (SEC-61). */
+async function openPages(home: string, runId: RunId): Promise<SavedPages> {
+  const folder = join(home, "work", `${runId}-pages`);
+  const forget = registerProcess(home, "output of a run", { pid: null, paths: [folder], mounts: [] });
+  const pages = await createSavedPages(folder);
+  return {
+    ...pages,
+    [Symbol.asyncDispose]: async () => {
+      await pages[Symbol.asyncDispose]();
+      forget();
+    },
+  };
 }
 
 export function loadPolicySet(

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ActionOutcome, type ChangeSet, newActionId } from "../domain/index.ts";
-import { createFingerprints, createSavedPages, perform, type RunContext } from "../gateway/index.ts";
+import { createFingerprints, perform, type RunContext } from "../gateway/index.ts";
 import { gatewayDeps } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
@@ -21,7 +21,7 @@ export async function verify(
   const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput };
   await using workspace = await deps.workspace.createWorkspace(base, options, signal);
   if (tree.changeSet !== null) await workspace.apply(tree.changeSet);
-  await using pages = await createSavedPages(deps.pagesFolder(run.runId));
+  await using pages = await deps.openPages(run.runId);
   const context: RunContext = {
     ...session.context,
     workspace,
