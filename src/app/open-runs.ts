@@ -7,7 +7,7 @@ import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } fr
 import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
 import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
 import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
-import { openStore, registerProcess, type Store, sweepLeftovers } from "../store/index.ts";
+import { openStore, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
 import {
   createWorkspace,
   defaultSearchPath,
@@ -39,12 +39,22 @@ export type CountersignDeps = IdSource & { readonly notice: (line: string) => vo
 /** What is on record. */
 export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
 
+/** What the file system says about the service folder (no space, no way in) in our words, wherever it is met. */
+const inHome = <T>(home: string, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw translateFileError(error, home);
+  });
+
 /** Opens database, keys and ledger. Leaves nothing behind where it throws. */
-export async function openRecords(
+export function openRecords(
   deps: CountersignDeps,
   settings: CountersignSettings,
   signal: AbortSignal,
 ): Promise<Records> {
+  return inHome(settings.home, open(deps, settings, signal));
+}
+
+async function open(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<Records> {
   await using undo = new AsyncDisposableStack();
   const { home, databaseUrl } = settings;
   for (const line of await sweepLeftovers(home)) deps.notice(line);
@@ -58,11 +68,22 @@ export async function openRecords(
 /** What runs are done with, besides the records. */
 export type RunSettings = CountersignSettings & { readonly model: ModelClient; readonly modelName: string };
 
+type Hooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
+
 /** Opens all that a run needs, and settles the runs that an earlier process left behind. */
-export async function openRuns(
+export function openRuns(
   deps: CountersignDeps,
   settings: RunSettings,
-  hooks: { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null },
+  hooks: Hooks,
+  signal: AbortSignal,
+): Promise<RunDeps & AsyncDisposable> {
+  return inHome(settings.home, openAll(deps, settings, hooks, signal));
+}
+
+async function openAll(
+  deps: CountersignDeps,
+  settings: RunSettings,
+  hooks: Hooks,
   signal: AbortSignal,
 ): Promise<RunDeps & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
@@ -131,7 +152,7 @@ export async function workspaceHands(
   settings: CountersignSettings,
   operator: OperatorSettings,
 ): Promise<WorkspaceHands> {
-  const { runUids } = settings;
+  const { runUids, home } = settings;
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
   const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
@@ -139,12 +160,13 @@ export async function workspaceHands(
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   return {
-    openBase: (source, signal) => openBase(workspaceDeps, source, limits, signal),
-    reopenBase: (repositoryId, commitSha) => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never),
+    openBase: (source, signal) => inHome(home, openBase(workspaceDeps, source, limits, signal)),
+    reopenBase: (repositoryId, commitSha) =>
+      inHome(home, reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
-    renderPatch: (base, changeSet) => renderPatch(workspaceDeps, base, changeSet, never),
-    createWorkspace: (base, { buildOutput }, signal) =>
-      createWorkspace(
+    renderPatch: (base, changeSet) => inHome(home, renderPatch(workspaceDeps, base, changeSet, never)),
+    createWorkspace: (base, { buildOutput }, signal) => {
+      const made = createWorkspace(
         workspaceDeps,
         base,
         {
@@ -157,7 +179,9 @@ export async function workspaceHands(
           seccompFilter: null,
         },
         signal,
-      ),
+      );
+      return inHome(home, made);
+    },
   };
 }
 

@@ -94,10 +94,12 @@ async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {
 
 /** Nothing is lost: where the store can't take the patch it goes into a file, and the error says which. */
 async function keepOutside(deps: RunDeps, session: Session, patch: string, error: unknown): Promise<never> {
-  if (patch === "" || !isCountersignError(error)) throw error;
+  if (patch === "") throw error;
   const place = await deps.keepPatchOutside(session.run.runId, patch);
+  const where = `the patch of run \`${session.run.runId}\` is in \`${place}\``;
+  if (!isCountersignError(error)) throw new Error(where, { cause: error });
   const { code, message, details, cause } = error;
-  throw new CountersignError(code, `${message}; the patch of run \`${session.run.runId}\` is in \`${place}\``, {
+  throw new CountersignError(code, `${message}; ${where}`, {
     cause,
     details,
   });
