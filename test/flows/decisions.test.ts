@@ -85,7 +85,7 @@ describe("an action that needs a person", () => {
       tool: "create_file",
       state: "denied",
       decision: "require_approval",
-      policy_ids: ["manifest"],
+      policy_ids: ["dangerous", "manifest"],
       reason: { code: "approval_unavailable" },
     });
     expect(report).toMatchObject({ patch: "", patch_kept: null });
@@ -97,7 +97,7 @@ describe("an action that needs a person", () => {
 
     expect(ended.exitCode, shown).toBe(0);
     expect(shown).toContain("The run asks for approval");
-    expect(shown).toContain("policy:  manifest");
+    expect(shown).toContain("policy:  dangerous, manifest");
     expect(shown).toContain('"path": "package.json"');
     expect(report.patch).toContain("package.json");
     const action = await audited(report.run_id, "create_file");
@@ -122,7 +122,7 @@ describe("an action that needs a person", () => {
   ])("is not done after %s, and the run goes on", async (_, keys) => {
     const { report } = await answered(keys);
 
-    expect(report).toMatchObject({ patch: "", stop_reason: "finished" });
+    expect(report).toMatchObject({ patch: "", stop_reason: "nothing_to_do" });
     const action = await audited(report.run_id, "create_file");
     expect(action).toMatchObject({ state: "approval_refused", event: { allowed: false, outcome: "approval:refused" } });
   });

@@ -11,6 +11,9 @@ import { writeTinyRepository } from "../support/tiny-repository.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
+/** Long enough for a busy machine to answer, short enough to wait for. */
+const silenceMs = 3_000;
+
 let countersign: Countersign;
 let repository: string;
 
@@ -34,11 +37,11 @@ describe("a model server that fails in the middle of the work", () => {
     ],
     ["has a fault of its own", { kind: "status", status: 500, message: "broken" }, /answered 500 .*after 4 attempts/],
     ["cuts the connection", { kind: "cut" }, /no answer from the model server/],
-    ["falls silent", { kind: "hang" }, /sent nothing for 0.3 s/],
+    ["falls silent", { kind: "hang" }, /sent nothing for 3 s/],
   ])("that %s ends the run with its cause, and the patch so far is kept", async (_, move, cause) => {
     await using model = await startPlannedModel([note, move]);
 
-    const report = await runInProcess(countersign, { repository, baseUrl: model.baseUrl, silenceMs: 300 });
+    const report = await runInProcess(countersign, { repository, baseUrl: model.baseUrl, silenceMs });
 
     expect(report).toMatchObject({
       conclusion: "failure",
@@ -62,7 +65,7 @@ describe("a model server that fails in the middle of the work", () => {
     const report = await runInProcess(countersign, {
       repository,
       baseUrl: `http://127.0.0.1:${port}/v1`,
-      silenceMs: 300,
+      silenceMs,
     });
 
     expect(report).toMatchObject({ conclusion: "failure", patch: "", patchKept: null });
@@ -90,7 +93,7 @@ describe("any other OpenAI-compatible server", () => {
     const whole = (one: typeof note): Move => ({ kind: "whole", call: one });
     await using model = await startPlannedModel([whole(note), whole(finish)]);
 
-    const report = await runInProcess(countersign, { repository, baseUrl: model.baseUrl, silenceMs: 10_000 });
+    const report = await runInProcess(countersign, { repository, baseUrl: model.baseUrl, silenceMs });
 
     expect(report).toMatchObject({ conclusion: "success", tokens: { input: 200, output: 20 } });
   });
