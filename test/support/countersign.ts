@@ -36,7 +36,8 @@ export type Countersign = AsyncDisposable & {
   readonly environment: Environment;
   /** The database of the `shared` kind. */
   readonly store: TestStore | null;
-  readonly start: (argv: readonly string[], environment?: Environment) => Running;
+  /** `within`: a program and its arguments that start the command in turn. */
+  readonly start: (argv: readonly string[], environment?: Environment, within?: readonly string[]) => Running;
   readonly command: (argv: readonly string[], environment?: Environment) => Promise<Ended>;
 };
 
@@ -68,8 +69,8 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
     ...(store === null ? {} : { DATABASE_URL: databaseUrlOf(store) }),
   };
   const running = new Set<Running>();
-  const start: Countersign["start"] = (argv, more = {}) => {
-    const one = startCommand([bin, ...argv], { ...environment, ...more }, folder);
+  const start: Countersign["start"] = (argv, more = {}, within = []) => {
+    const one = startCommand([...within, process.execPath, bin, ...argv], { ...environment, ...more }, folder);
     running.add(one);
     void one.ended.finally(() => running.delete(one));
     return one;
@@ -102,9 +103,9 @@ async function endDatabase(home: string): Promise<void> {
   await (await openStore(deps, options, new AbortController().signal))[Symbol.asyncDispose]();
 }
 
-/** Starts Node with these arguments and this environment. */
-export function startCommand(argv: readonly string[], environment: Environment, folder: string): Running {
-  const child = spawn(process.execPath, argv, { cwd: folder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+/** Starts a program with this environment and no other. */
+function startCommand([program = "", ...argv]: readonly string[], environment: Environment, folder: string): Running {
+  const child = spawn(program, argv, { cwd: folder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";
   const news = new EventTarget();
