@@ -11,6 +11,8 @@ export type Config = {
   readonly policiesFolder: string;
   /** User id or range of user ids of sandboxes where the service is root, such as `64200-64299`. */
   readonly runUids: string | null;
+  /** Absolute folders in which git, bwrap and the like are looked for, divided by `:`; null: the usual ones. */
+  readonly searchPath: string | null;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
 };
@@ -51,6 +53,7 @@ export function readConfig(
     databaseUrl: readDatabaseUrl(value("DATABASE_URL")),
     policiesFolder: path("COUNTERSIGN_POLICIES", join(place.root, "policies", "standard")),
     runUids: readRunUids(value("COUNTERSIGN_RUN_UIDS")),
+    searchPath: absoluteFolders(value("PATH")),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
   };
 }
@@ -59,6 +62,12 @@ function resolvePath(name: string, text: string, folder: string): string {
   if (text.includes("\0") || text.includes("\n"))
     throw unusable(name, "a control character", "a folder", "/srv/countersign");
   return text.startsWith("/") ? text : join(folder, text);
+}
+
+/** A relative folder would be another one for each current folder, a repository's among them. */
+function absoluteFolders(path: string | null): string | null {
+  const folders = (path ?? "").split(":").filter((folder) => folder.startsWith("/"));
+  return folders.length === 0 ? null : folders.join(":");
 }
 
 function readDatabaseUrl(text: string | null): Secret | null {
@@ -89,7 +98,7 @@ function readRunUids(text: string | null): Config["runUids"] {
 /** OpenAI's own API, as the `openai` package takes it when a key is set and no address. */
 const defaultBaseUrl = "https://api.openai.com/v1";
 
-function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): Config["model"] {
+function readBaseUrl(baseUrl: string | null): URL {
   const url = URL.parse(baseUrl ?? defaultBaseUrl);
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw unusable("OPENAI_BASE_URL", `\`${baseUrl}\``, "an http or https address", "http://127.0.0.1:8080/v1");
@@ -101,6 +110,23 @@ function readModel(baseUrl: string | null, apiKey: string | null, name: string |
       "one without; the key goes to OPENAI_API_KEY",
       defaultBaseUrl,
     );
+  }
+  if (url.search !== "" || url.hash !== "") {
+    const got = "an address with a query or a fragment";
+    throw unusable(
+      "OPENAI_BASE_URL",
+      got,
+      "one without: the path `/chat/completions` is put behind it",
+      defaultBaseUrl,
+    );
+  }
+  return url;
+}
+
+function readModel(baseUrl: string | null, apiKey: string | null, name: string | null): Config["model"] {
+  const url = readBaseUrl(baseUrl);
+  if (name !== null && /\p{Cc}/u.test(name)) {
+    throw unusable("OPENAI_MODEL", "a value with control characters", "the name of a model", "gpt-5");
   }
   if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw unusable("OPENAI_API_KEY", "a value with spaces or control characters", "the key alone", "sk-...");

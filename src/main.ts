@@ -37,11 +37,13 @@ async function delay(waitMs: number, signal: AbortSignal): Promise<void> {
 
 function createTerminal(): Terminal {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
+  // Who reads may go before we are done (`| head`, a closed terminal): the work and its record go on.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     isLive: process.stderr.isTTY === true,
-    columns: process.stderr.columns ?? 80,
+    columns: process.stderr.columns || 80, // a terminal that does not know its size says 0
     readAll: async () => Buffer.concat(await process.stdin.toArray()),
     ask: canAsk ? askOnTerminal : null,
   };
@@ -49,7 +51,14 @@ function createTerminal(): Terminal {
 
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<string> {
   using lines = createInterface({ input: process.stdin, output: process.stderr });
-  return await lines.question(question, { signal });
+  // The line editor takes Ctrl-C as a key.
+  lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
+  const ended = new Promise<string>((answer) => lines.once("close", () => answer("")));
+  const answered = lines.question(question, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error;
+  });
+  return await Promise.race([answered, ended]);
 }
 
 function localRequester(): Requester {

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ModelClient } from "../agent/index.ts";
 import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
-import { type Catalogue, createCatalogue } from "../gateway/index.ts";
+import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
 import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
 import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
 import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
-import { openStore, registerProcess, type Store, sweepLeftovers } from "../store/index.ts";
+import { openStore, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
 import {
   createWorkspace,
   defaultSearchPath,
@@ -17,6 +17,7 @@ import {
   readBaseFile,
   renderPatch,
   reopenBase,
+  requireSandbox,
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
@@ -28,6 +29,8 @@ export type CountersignSettings = {
   readonly databaseUrl: string | null;
   readonly policiesFolder: string;
   readonly runUids: string | null;
+  /** Where git and bwrap are looked for; null: where they usually lie. */
+  readonly searchPath: string | null;
 };
 
 /** What every part of one process shares. `notice` gets a line for the user when something unusual was done. */
@@ -36,12 +39,22 @@ export type CountersignDeps = IdSource & { readonly notice: (line: string) => vo
 /** What is on record. */
 export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
 
+/** What the file system says about the service folder (no space, no way in) in our words, wherever it is met. */
+const inHome = <T>(home: string, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw translateFileError(error, home);
+  });
+
 /** Opens database, keys and ledger. Leaves nothing behind where it throws. */
-export async function openRecords(
+export function openRecords(
   deps: CountersignDeps,
   settings: CountersignSettings,
   signal: AbortSignal,
 ): Promise<Records> {
+  return inHome(settings.home, open(deps, settings, signal));
+}
+
+async function open(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<Records> {
   await using undo = new AsyncDisposableStack();
   const { home, databaseUrl } = settings;
   for (const line of await sweepLeftovers(home)) deps.notice(line);
@@ -55,17 +68,30 @@ export async function openRecords(
 /** What runs are done with, besides the records. */
 export type RunSettings = CountersignSettings & { readonly model: ModelClient; readonly modelName: string };
 
+type Hooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
+
 /** Opens all that a run needs, and settles the runs that an earlier process left behind. */
-export async function openRuns(
+export function openRuns(
   deps: CountersignDeps,
   settings: RunSettings,
-  hooks: { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null },
+  hooks: Hooks,
+  signal: AbortSignal,
+): Promise<RunDeps & AsyncDisposable> {
+  return inHome(settings.home, openAll(deps, settings, hooks, signal));
+}
+
+async function openAll(
+  deps: CountersignDeps,
+  settings: RunSettings,
+  hooks: Hooks,
   signal: AbortSignal,
 ): Promise<RunDeps & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
   const operator = await loadOperatorSettings(settings.policiesFolder);
   const catalogue = createCatalogue();
   const policies = await loadPolicySet(deps, settings, catalogue);
+  for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
+  await requireSandbox(workspaceDepsOf(deps, settings), settings.runUids, signal);
   const workspace = await workspaceHands(deps, settings, operator);
   const { store, ledger, keys } = undo.use(await openRecords(deps, settings, signal));
   const runs: RunDeps = {
@@ -80,12 +106,26 @@ export async function openRuns(
     workspace,
     model: settings.model,
     modelName: settings.modelName,
-    pagesFolder: (runId) => join(settings.home, "work", `${runId}-pages`),
+    openPages: (runId) => openPages(settings.home, runId),
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };
   for (const line of await settleInterrupted(runs)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
+}
+
+/** Registered before it is made: a killed process leaves no output of a run behind (SEC-61). */
+async function openPages(home: string, runId: RunId): Promise<SavedPages> {
+  const folder = join(home, "work", `${runId}-pages`);
+  const forget = registerProcess(home, "output of a run", { pid: null, paths: [folder], mounts: [] });
+  const pages = await createSavedPages(folder);
+  return {
+    ...pages,
+    [Symbol.asyncDispose]: async () => {
+      await pages[Symbol.asyncDispose]();
+      forget();
+    },
+  };
 }
 
 export function loadPolicySet(
@@ -99,9 +139,9 @@ export function loadPolicySet(
   return loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
 }
 
-export const workspaceDepsOf = (deps: CountersignDeps, { home }: CountersignSettings): WorkspaceDeps => ({
+export const workspaceDepsOf = (deps: CountersignDeps, { home, searchPath }: CountersignSettings): WorkspaceDeps => ({
   home,
-  searchPath: defaultSearchPath,
+  searchPath: searchPath ?? defaultSearchPath,
   registerProcess: (what, registered) => registerProcess(home, what, registered),
   randomBytes: deps.randomBytes,
 });
@@ -112,7 +152,7 @@ export async function workspaceHands(
   settings: CountersignSettings,
   operator: OperatorSettings,
 ): Promise<WorkspaceHands> {
-  const { runUids } = settings;
+  const { runUids, home } = settings;
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
   const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
@@ -120,12 +160,13 @@ export async function workspaceHands(
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   return {
-    openBase: (source, signal) => openBase(workspaceDeps, source, limits, signal),
-    reopenBase: (repositoryId, commitSha) => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never),
+    openBase: (source, signal) => inHome(home, openBase(workspaceDeps, source, limits, signal)),
+    reopenBase: (repositoryId, commitSha) =>
+      inHome(home, reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
-    renderPatch: (base, changeSet) => renderPatch(workspaceDeps, base, changeSet, never),
-    createWorkspace: (base, { buildOutput }, signal) =>
-      createWorkspace(
+    renderPatch: (base, changeSet) => inHome(home, renderPatch(workspaceDeps, base, changeSet, never)),
+    createWorkspace: (base, { buildOutput }, signal) => {
+      const made = createWorkspace(
         workspaceDeps,
         base,
         {
@@ -138,7 +179,9 @@ export async function workspaceHands(
           seccompFilter: null,
         },
         signal,
-      ),
+      );
+      return inHome(home, made);
+    },
   };
 }
 

@@ -15,7 +15,7 @@ import {
 import { type AuditedRun, readActionTexts, showAction, showRun, verifyStored } from "../ledger/index.ts";
 import { allowedText, auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
-import { plain } from "./terminal.ts";
+import { indented, inLine, plain } from "./terminal.ts";
 
 type JsonOption = { readonly json?: true };
 
@@ -69,10 +69,10 @@ async function actionText(records: Records, action: AuditedRun["actions"][number
     if (found === undefined) return "none";
     if (found.bytes === null) return "erased";
     const whole = new TextDecoder().decode(found.bytes);
-    return whole.length > longestTextShown ? `${whole.slice(0, longestTextShown)} (cut)` : whole;
+    return indented(whole.length > longestTextShown ? `${whole.slice(0, longestTextShown)} (cut)` : whole);
   };
   return [
-    `action      ${action.action_id}  ${action.tool}`,
+    `action      ${action.action_id}  ${inLine(action.tool)}`,
     `proposed    ${text("raw")}`,
     `validated   ${text("arguments")}`,
     `authorized  ${allowedText(action.event.allowed)}, by ${action.policy_ids.join(", ") || "no policy"}`,

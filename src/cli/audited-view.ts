@@ -1,5 +1,5 @@
 import type { AuditedAction } from "../ledger/index.ts";
-import { duration, table } from "./terminal.ts";
+import { duration, inLine, table } from "./terminal.ts";
 
 /** Actions as a table, then what was not done and why: nothing is hidden because it failed. */
 export function auditedText(actions: readonly AuditedAction[]): string {
@@ -17,7 +17,7 @@ export function auditedText(actions: readonly AuditedAction[]): string {
     notDone.length === 0 ? "every action was done\n" : "not done, or not as asked:\n",
     ...notDone.map(({ action_id, tool, event, policy_ids }) => {
       const rules = event.outcome === "denied" ? ` by ${policy_ids.join(", ")}` : "";
-      return `  ${action_id}  ${tool}: ${event.outcome}${rules}\n`;
+      return `  ${inLine(`${action_id}  ${tool}: ${event.outcome}${rules}`)}\n`;
     }),
   ].join("");
 }

@@ -8,11 +8,14 @@ import { addRunsCommands } from "./runs-commands.ts";
 import { addSchemasCommand } from "./schemas-command.ts";
 import { plain } from "./terminal.ts";
 
-/** Bad usage or configuration: the command line, the environment, the policy and settings files. */
+/** Bad usage or configuration, and what keeps anything from being begun: nothing was done, the set-up is to be mended. */
 const usageCodes = new Set([
   "USAGE",
   "CONFIG_INVALID",
   "POLICY_INVALID",
+  "SETTINGS_INVALID",
+  "DATABASE_UNREACHABLE",
+  "GIT_MISSING",
   "ISSUE_EMPTY",
   "ISSUE_UNREADABLE",
   "NOT_A_REPOSITORY",

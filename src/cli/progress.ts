@@ -1,6 +1,6 @@
 import type { ActionOutcome } from "../domain/index.ts";
 import type { RunEvent, RunPhase } from "../run/index.ts";
-import { duration, plain, type Terminal } from "./terminal.ts";
+import { duration, inLine, type Terminal } from "./terminal.ts";
 
 const phaseTitles: Readonly<Record<RunPhase, string>> = {
   prepare: "prepare",
@@ -26,7 +26,7 @@ export function createProgress(terminal: Terminal, clock: () => number): (event:
   };
   const say = (line: string): void => {
     clearStatus();
-    terminal.err(`${plain(line)}\n`);
+    terminal.err(`${inLine(line)}\n`);
   };
   return (event) => {
     switch (event.kind) {

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { CountersignError, type UntrustedText, untrusted } from "../domain/index.ts";
@@ -51,23 +51,33 @@ async function readIssue(
   path: string,
   typed: string,
 ): Promise<{ readonly title: UntrustedText; readonly body: UntrustedText }> {
-  const text = await readIssueFile(path, typed);
-  const firstLine = text.split("\n").find((line) => line.trim() !== "");
-  if (firstLine === undefined) throw new CountersignError("ISSUE_EMPTY", `the issue file \`${typed}\` has no text`);
   const origin = { authorId: null, authorCanWrite: true } as const;
-  return {
-    title: untrusted(firstLine.replace(/^\s*#+\s*/, "").trim(), { kind: "issue_title", ...origin }),
-    body: untrusted(text, { kind: "issue_body", ...origin }),
-  };
+  const body = untrusted(await readIssueFile(path, typed), { kind: "issue_body", ...origin });
+  const lines = body.text.split("\n").map((line) => line.replace(/^\s*#+(\s+|$)/, "").trim());
+  const firstLine = lines.find((line) => line !== "");
+  if (firstLine === undefined) throw new CountersignError("ISSUE_EMPTY", `the issue file \`${typed}\` has no text`);
+  return { title: untrusted(firstLine, { kind: "issue_title", ...origin }), body };
 }
 
 async function readIssueFile(path: string, typed: string): Promise<string> {
-  const bytes = await readFile(path).catch((cause: unknown) => {
+  const bytes = await readAtMost(path, largestIssueBytes + 1).catch((cause: unknown) => {
     throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` can't be read`, { cause });
   });
   if (bytes.byteLength > largestIssueBytes) {
-    throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` has ${bytes.byteLength} bytes`);
+    throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` has more than 256 KiB`);
   }
   if (!isUtf8(bytes)) throw new CountersignError("ISSUE_UNREADABLE", `the issue file \`${typed}\` is not UTF-8 text`);
   return bytes.toString("utf8");
+}
+
+/** The first bytes of a file: one without an end, such as a device, ends here too. */
+async function readAtMost(path: string, count: number): Promise<Buffer> {
+  await using file = await open(path, "r");
+  const bytes = Buffer.alloc(count);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, length, count - length, null);
+    length += bytesRead;
+    if (bytesRead === 0 || length === count) return bytes.subarray(0, length);
+  }
 }

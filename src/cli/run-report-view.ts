@@ -1,7 +1,7 @@
 import type { ActionOutcome, JsonObject } from "../domain/index.ts";
 import type { RunReport, TestRun } from "../run/index.ts";
 import { reasonOf } from "./progress.ts";
-import { duration, plain, table } from "./terminal.ts";
+import { duration, inLine, table } from "./terminal.ts";
 
 /** The contract's object (architecture, section 1.7), with what else a reader of a run wants to know. */
 export function reportJson(report: RunReport): JsonObject {
@@ -68,8 +68,6 @@ export function reportText(report: RunReport): string {
   const { files, added, removed } = report.diffStat;
   const kept = report.patchKept === null ? "none" : `npx --no ${report.patchKept}`;
   const lines = [
-    "",
-    table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]),
     `conclusion  ${report.conclusion}: ${report.cause}`,
     ...(report.title === "" ? [] : [`title       ${report.title} (the model's)`]),
     `tests       ${report.tests.command ?? "no command"}: before ${testsText(report.tests.before)}, after ${testsText(report.tests.after)}`,
@@ -83,9 +81,9 @@ export function reportText(report: RunReport): string {
     `tokens      ${report.tokens.input} in, ${report.tokens.output} out`,
     `time        ${duration(report.durationMs)}`,
     `look at     npx --no countersign audit show ${report.runId}`,
-    "",
   ];
-  return plain(lines.join("\n"));
+  const actions = table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]);
+  return `\n${actions}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
 }
 
 function testsText(tests: TestRun | null): string {

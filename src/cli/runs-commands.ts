@@ -3,7 +3,7 @@ import { CountersignError, parseRunId, type RunId } from "../domain/index.ts";
 import { listRuns, readRunTexts, showRun } from "../ledger/index.ts";
 import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
-import { plain, table } from "./terminal.ts";
+import { indented, inLine, plain, table } from "./terminal.ts";
 
 const runsListed = 50;
 
@@ -47,10 +47,10 @@ async function show(deps: CliDeps, text: string, isJson: boolean): Promise<void>
     `run         ${run.run_id}`,
     `repository  ${run.repository}`,
     `started     ${run.started_at}`,
-    `conclusion  ${run.conclusion ?? run.status}${told === null ? "" : `: ${told.cause}`}`,
+    `conclusion  ${run.conclusion ?? run.status}${told === null ? "" : `: ${inLine(told.cause)}`}`,
     ...(told === null || told.title === ""
       ? []
-      : [`title       ${told.title} (the model's)`, `summary     ${told.summary}`]),
+      : [`title       ${inLine(told.title)} (the model's)`, `summary     ${indented(told.summary)}`]),
     "",
     auditedText(audited.actions),
   ];

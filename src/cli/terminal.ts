@@ -23,8 +23,15 @@ export function plain(text: string): string {
   );
 }
 
-/** A table with columns as wide as their widest cell, two spaces apart; the last column runs free. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** The same on one line: text of strangers can't begin a line of ours. */
+export const inLine = (text: string): string => plain(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+
+/** The same over several lines, all but the first indented: no line of it begins where ours do. */
+export const indented = (text: string): string => plain(text).replaceAll("\n", `\n${" ".repeat(12)}`);
+
+/** A table with columns as wide as their widest cell, two spaces apart; the last column runs free. A row is a line. */
+export function table(texts: readonly (readonly string[])[]): string {
+  const rows = texts.map((row) => row.map(inLine));
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, at) => Math.max(widest[at] ?? 0, cell.length)),
     [],
@@ -34,9 +41,9 @@ export function table(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `${line(row)}\n`).join("");
 }
 
-/** `812 ms`, `3.4 s`, `2 min 5 s`. */
+/** `812 ms`, `3.4 s`, `2 min 5 s`. Never rounded up: there is no `1 min 60 s`. */
 export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`;
 }

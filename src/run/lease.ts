@@ -12,7 +12,11 @@ export const leaseEnd = (nowMs: number): string => new Date(nowMs + leaseMs).toI
 export type HeldLease = AsyncDisposable & { readonly lost: AbortSignal };
 
 /** Renews a lease while the run lives. A worker that could not renew in time finds its appends refused (AUD-7). */
-export function holdLease(deps: { readonly store: Store; readonly clock: () => number }, lease: RunLease): HeldLease {
+export function holdLease(
+  deps: { readonly store: Store; readonly clock: () => number },
+  lease: RunLease,
+  everyMs = renewEveryMs,
+): HeldLease {
   const lost = new AbortController();
   let renewing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
@@ -23,7 +27,7 @@ export function holdLease(deps: { readonly store: Store; readonly clock: () => n
       // The database does not answer: the next append says so, with its own error.
       () => undefined,
     );
-  }, renewEveryMs);
+  }, everyMs);
   timer.unref();
   return {
     lost: lost.signal,

@@ -1,4 +1,11 @@
-import { attribute, type ChangeSet, type FileChange, type RunId, type TraceId } from "../domain/index.ts";
+import {
+  attribute,
+  type ChangeSet,
+  type FileChange,
+  isCountersignError,
+  type RunId,
+  type TraceId,
+} from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
 import { readRunChangeSets } from "../ledger/index.ts";
 import { ownerState, processOwner } from "../store/index.ts";
@@ -39,17 +46,27 @@ export async function settleInterrupted(deps: RunDeps): Promise<readonly string[
     if (lease === null) continue;
     const taken = { ...run, attempt: run.attempt + 1 };
     const openCount = await settleOpenActions(deps, taken, lease, "crash");
-    const patch = await patchOf(deps, run);
+    // A mirror that is gone or damaged must not keep the run from being settled: the recorded change sets stay.
+    const patch = await patchOf(deps, run).catch((error: unknown) => {
+      if (!isCountersignError(error)) throw error;
+      return null;
+    });
     await recordEnd(deps, taken, lease, {
       conclusion: "failure",
       stopReason: null,
-      evidence: { cause: "crash", openActionCount: openCount, ...diffStat(patch) },
-      texts: { patch, summary: JSON.stringify(interruptedSummary) },
+      evidence: { cause: "crash", openActionCount: openCount, ...diffStat(patch ?? "") },
+      texts: { patch: patch ?? "", summary: JSON.stringify(interruptedSummary) },
     });
-    const kept = patch === "" ? "nothing had changed" : `its patch: countersign runs patch ${run.runId}`;
-    lines.push(`run ${run.runId} had been interrupted and is settled (${openCount} open actions); ${kept}`);
+    lines.push(
+      `run ${run.runId} had been interrupted and is settled (${openCount} open actions); ${kept(run.runId, patch)}`,
+    );
   }
   return lines;
+}
+
+function kept(runId: RunId, patch: string | null): string {
+  if (patch === null) return "its patch can't be made: the mirror of its repository is gone";
+  return patch === "" ? "nothing had changed" : `its patch: countersign runs patch ${runId}`;
 }
 
 async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]> {
@@ -73,14 +90,15 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
   });
 }
 
-/** The work of a run from what its outcomes recorded, in their order; empty where nothing changed or the mirror is gone. */
-async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string> {
-  const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
-  if (base === null) return "";
+/** The work of a run from what its outcomes recorded, in their order; empty where nothing changed, null without a mirror. */
+async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string | null> {
   const recorded = (await readRunChangeSets(deps, run.runId)).map(({ actionId, bytes }) => ({
     actionId,
     changeSet: openSealedChangeSet(bytes),
   }));
+  if (recorded.length === 0) return "";
+  const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
+  if (base === null) return null;
   const changes = [...attribute(recorded).values()].flatMap(({ change }) =>
     againstBase(change, base.entries.get(change.path)),
   );

@@ -9,7 +9,7 @@ import type {
   TraceId,
   UntrustedText,
 } from "../domain/index.ts";
-import type { ApprovalAnswer, Catalogue, PendingApproval } from "../gateway/index.ts";
+import type { ApprovalAnswer, Catalogue, PendingApproval, SavedPages } from "../gateway/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Store } from "../store/index.ts";
@@ -45,8 +45,8 @@ export type RunDeps = IdSource & {
   /** Where the model is asked and under which name: for the record. */
   readonly modelName: string;
   readonly workspace: WorkspaceHands;
-  /** A folder of the run's own outside the checkout, for output too long to show. */
-  readonly pagesFolder: (runId: RunId) => string;
+  /** Keeps output too long to show in a folder of the run's own outside the checkout, until it is disposed. */
+  readonly openPages: (runId: RunId) => Promise<SavedPages>;
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
   /** Keeps a patch that the store can't take; answers with where it is. */

@@ -1,4 +1,10 @@
-import { CountersignError, isCountersignError, type JsonObject } from "../domain/index.ts";
+import {
+  type CancelCause,
+  CountersignError,
+  isCountersignError,
+  type JsonObject,
+  type StopReason,
+} from "../domain/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { conclude } from "./conclude.ts";
 import { diffStat } from "./diff-stat.ts";
@@ -45,7 +51,7 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
   };
   const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, refusedCauses }) };
   const keep = async (): Promise<string | null> => {
-    await settleOpenActions(deps, run, lease, stopReason === "cancelled" ? "stop" : "crash");
+    await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
     await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
     return patch === "" ? null : `countersign runs patch ${run.runId}`;
   };
@@ -75,6 +81,12 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
   };
 }
 
+/** Why an action that is still open is cancelled. */
+function cancelCauseOf(stopReason: StopReason): CancelCause {
+  if (stopReason === "cancelled") return "stop";
+  return stopReason.startsWith("limit_") ? "budget" : "crash";
+}
+
 async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {
   const { ok, size, rootHash } = await verifyStored(deps);
   return { origin: deps.ledger.origin, size, rootHash, verified: ok };
@@ -82,10 +94,12 @@ async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {
 
 /** Nothing is lost: where the store can't take the patch it goes into a file, and the error says which. */
 async function keepOutside(deps: RunDeps, session: Session, patch: string, error: unknown): Promise<never> {
-  if (patch === "" || !isCountersignError(error)) throw error;
+  if (patch === "") throw error;
   const place = await deps.keepPatchOutside(session.run.runId, patch);
+  const where = `the patch of run \`${session.run.runId}\` is in \`${place}\``;
+  if (!isCountersignError(error)) throw new Error(where, { cause: error });
   const { code, message, details, cause } = error;
-  throw new CountersignError(code, `${message}; the patch of run \`${session.run.runId}\` is in \`${place}\``, {
+  throw new CountersignError(code, `${message}; ${where}`, {
     cause,
     details,
   });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ActionOutcome, type ChangeSet, newActionId } from "../domain/index.ts";
-import { createFingerprints, createSavedPages, perform, type RunContext } from "../gateway/index.ts";
+import { createFingerprints, perform, type RunContext } from "../gateway/index.ts";
 import { gatewayDeps } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
@@ -21,7 +21,7 @@ export async function verify(
   const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput };
   await using workspace = await deps.workspace.createWorkspace(base, options, signal);
   if (tree.changeSet !== null) await workspace.apply(tree.changeSet);
-  await using pages = await createSavedPages(deps.pagesFolder(run.runId));
+  await using pages = await deps.openPages(run.runId);
   const context: RunContext = {
     ...session.context,
     workspace,
@@ -54,7 +54,8 @@ const VerificationRecord = z.object({
   timed_out: z.boolean(),
   passed_count: z.number().nullable(),
   failed_count: z.number().nullable(),
-  missing_program: z.string().nullable().default(null),
+  missing_program: z.string().nullable(),
+  looked_in: z.array(z.string()),
 });
 
 function toTestRun(outcome: ActionOutcome): TestRun {
@@ -64,13 +65,17 @@ function toTestRun(outcome: ActionOutcome): TestRun {
     return { ...nothing, durationMs: outcome.durationMs, missing: outcome.refusal?.received ?? "the run was refused" };
   }
   const record = parsed.data;
-  const program = record.missing_program;
   return {
     exitCode: record.exit_code,
     timedOut: record.timed_out,
     durationMs: outcome.durationMs,
     passedCount: record.passed_count,
     failedCount: record.failed_count,
-    missing: program === null ? null : `\`${program}\` is not in the sandbox; see \`countersign doctor --sandbox\``,
+    missing: missingText(record.missing_program, record.looked_in),
   };
+}
+
+function missingText(program: string | null, lookedIn: readonly string[]): string | null {
+  if (program === null) return null;
+  return `\`${program}\` is not in the sandbox (looked for in ${lookedIn.join(", ")}); see \`countersign doctor --sandbox\``;
 }

@@ -17,7 +17,7 @@ import {
   type UntrustedText,
   untrusted,
 } from "../domain/index.ts";
-import { createFingerprints, createSavedPages, modelTools, type RunContext } from "../gateway/index.ts";
+import { createFingerprints, modelTools, type RunContext } from "../gateway/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -45,7 +45,7 @@ export async function work(
   const { issue } = session.request;
   const opening = openingMessages(deps, { ...issue, verifyCommand: verifyCommandText(session) });
   try {
-    await using pages = await createSavedPages(deps.pagesFolder(session.run.runId));
+    await using pages = await deps.openPages(session.run.runId);
     const fingerprints = createFingerprints();
     const loop = loopDeps(deps, session, { ...session.context, workspace, fingerprints, pages });
     const tools = modelTools(deps.catalogue).map(({ function: tool }) => tool);

@@ -13,6 +13,7 @@ export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
 export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { requireSandbox } from "./require-sandbox.ts";
 export { parseRunUids } from "./run-uids.ts";
 export { searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";

@@ -8,7 +8,9 @@ export class ClosingLine implements Reporter {
   onTestRunEnd(testModules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const tests = testModules.flatMap((module) => [...module.children.allTests()]);
     const inState = (state: string) => tests.filter((test) => test.result().state === state);
-    const broken = testModules.filter((module) => module.state() === "failed" && module.children.size === 0);
+    // A file that can't be loaded has no tests, and one whose beforeAll fails has none that failed.
+    const failedIn = (module: TestModule) => [...module.children.allTests("failed")].length;
+    const broken = testModules.filter((module) => module.state() === "failed" && failedIn(module) === 0);
     const failedCount = inState("failed").length + broken.length + unhandledErrors.length;
     for (const test of inState("skipped")) process.stdout.write(`\nnot run on this machine: ${test.fullName}`);
     process.stdout.write(`\n${inState("passed").length} passed, ${failedCount} failed\n`);

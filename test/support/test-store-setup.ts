@@ -12,6 +12,8 @@ declare module "vitest" {
   }
 }
 
+/** Support that opens a database in the server. */
+const wantsServer = /\/(test-store|countersign)\.ts"/;
 const nameForm = /^countersign-test-(\d+)-(\d+)$/;
 
 /**
@@ -43,7 +45,7 @@ async function isWanted(project: TestProject): Promise<boolean> {
   // Internal to vitest; without it all files are looked at, and the server is started where it isn't needed.
   const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
   const files = await project.vitest.globTestSpecifications(filenamePattern);
-  return files.some(({ moduleId }) => readFileSync(moduleId, "utf8").includes("/test-store.ts"));
+  return files.some(({ moduleId }) => wantsServer.test(readFileSync(moduleId, "utf8")));
 }
 
 /** A server whose folder is gone ends by itself within a minute. */

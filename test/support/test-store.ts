@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { inject } from "vitest";
 import { openStore, type Store, type Transaction } from "../../src/store/index.ts";
 
@@ -30,4 +32,13 @@ export async function openTestStore(options: { database?: string } = {}): Promis
     return (await executor.executeQuery<Row>(query)).rows;
   };
   return Object.assign(store, { database, sql });
+}
+
+/** The address with its password, for a process of its own that opens the same database by `DATABASE_URL`. */
+export function databaseUrlOf({ address }: Pick<TestStore, "address">): string {
+  const password = readFileSync(join(inject("storeHome"), "keys", "database-password"), "utf8").trim();
+  const url = new URL(address);
+  url.username = "countersign";
+  url.password = password;
+  return url.href;
 }

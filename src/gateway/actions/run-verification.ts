@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { searchPathInside } from "../../workspace/index.ts";
 import type { ActionDescription } from "../action-description.ts";
 import { recordSchema } from "../result-record.ts";
 import { presentTests, runTests, type TestFacts, type TestPlan, testFields } from "../test-run.ts";
@@ -23,7 +24,11 @@ export const runVerificationAction: ActionDescription<Arguments, TestPlan, TestF
   place: "sandbox",
   semanticFields: ["stage", "command"],
   Arguments,
-  Record: recordSchema(testFields),
+  Record: recordSchema({
+    ...testFields,
+    missing_program: z.string().nullable(),
+    looked_in: z.array(z.string()),
+  }),
   effects: () => [{ kind: "execute" }],
   prepare: (_context, args) =>
     Promise.resolve({
@@ -33,5 +38,10 @@ export const runVerificationAction: ActionDescription<Arguments, TestPlan, TestF
       intent: { stage: args.stage },
     }),
   execute: runTests,
-  present: (context, args, executed) => presentTests(context, { tool: name, arguments: args }, executed),
+  present: (context, args, executed) => {
+    const presented = presentTests(context, { tool: name, arguments: args }, executed);
+    const { missing } = executed.facts.finished;
+    const lookedIn = missing === null ? [] : searchPathInside([]);
+    return { ...presented, record: { ...presented.record, missing_program: missing, looked_in: lookedIn } };
+  },
 };

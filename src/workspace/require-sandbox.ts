@@ -1,0 +1,18 @@
+import { CountersignError } from "../domain/index.ts";
+import { findProgram } from "./find-program.ts";
+import type { WorkspaceDeps } from "./host.ts";
+import { requireBubblewrap } from "./require-bubblewrap.ts";
+import { takeRunUid } from "./run-uids.ts";
+
+/**
+ * Refuses a start without the means of a run, before anything is begun: throws GIT_MISSING, BUBBLEWRAP_MISSING, and
+ * RUN_UID_UNUSABLE where root has no free user id for a sandbox.
+ */
+export async function requireSandbox(deps: WorkspaceDeps, runUids: string | null, signal: AbortSignal): Promise<void> {
+  if (findProgram(deps.searchPath, "git") === null) {
+    throw new CountersignError("GIT_MISSING", `git is in none of \`${deps.searchPath}\``);
+  }
+  await requireBubblewrap(deps);
+  const runUid = await takeRunUid(deps, runUids, signal);
+  await runUid.release();
+}

@@ -1,0 +1,137 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type Countersign, openCountersign } from "../support/countersign.ts";
+import type { ModelServer } from "../support/model-server.ts";
+import { onTerminal } from "../support/on-terminal.ts";
+import { call, finish, startPlannedModel } from "../support/planned-model.ts";
+import { AuditedRun, RunReport, readJson, Verified } from "../support/run-report.ts";
+import { writeTinyRepository } from "../support/tiny-repository.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+let countersign: Countersign;
+let repository: string;
+
+beforeAll(async () => {
+  countersign = await openCountersign("shared");
+  repository = await writeTinyRepository(join(countersign.folder, "tiny"));
+  writeFileSync(join(countersign.folder, "issue.md"), "# Write a note\n");
+});
+
+afterAll(() => countersign[Symbol.asyncDispose]());
+
+const environment = (model: ModelServer) => ({ OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" });
+const argv = (repo: string): readonly string[] => ["run", "--repo", repo, "--issue", "issue.md", "--json"];
+
+async function audited(runId: string, tool: string) {
+  const shown = readJson(AuditedRun, await countersign.command(["audit", "show", runId, "--json"]));
+  const [action] = shown.actions.filter((one) => one.tool === tool);
+  expect(readJson(Verified, await countersign.command(["audit", "verify", "--json"]))).toMatchObject({ ok: true });
+  return action;
+}
+
+describe("a repository's own settings", () => {
+  it("forbid what the operator allows, and name the command that judges the change", async () => {
+    const settings = [
+      "version: 1",
+      "verify: { run: grep -q one value.txt }",
+      "forbid:",
+      `  - '@id("values-stay") @advice("Values are changed by hand.") forbid (principal, action, resource) when { context has path && context.path.resolved like "value*" };'`,
+      "",
+    ].join("\n");
+    const repo = await writeTinyRepository(join(countersign.folder, "own"), { ".github/countersign.yml": settings });
+    const edit = call("edit_file", { path: "value.txt", edits: [{ anchor: "one", replacement: "two" }] });
+    const allowed = call("create_file", { path: "note.txt", content: "kept\n" });
+    await using model = await startPlannedModel([edit, allowed, finish]);
+
+    const report = readJson(RunReport, await countersign.command(argv(repo), environment(model)));
+
+    expect(report).toMatchObject({
+      conclusion: "success",
+      tests: { command: "grep -q one value.txt", derived: false },
+    });
+    const [, denied] = report.actions;
+    expect(denied).toMatchObject({
+      tool: "edit_file",
+      state: "denied",
+      decision: "deny",
+      reason: { code: "policy_denied" },
+    });
+    expect(denied?.policy_ids.join()).toContain("values-stay");
+    expect(await audited(report.run_id, "edit_file")).toMatchObject({ event: { allowed: false, outcome: "denied" } });
+  });
+});
+
+describe("an action that needs a person", () => {
+  const manifest = call("create_file", { path: "package.json", content: '{ "private": true }\n' });
+  const question = "Type yes to approve exactly this action, or a reason to deny it: ";
+
+  /** The run on a terminal where somebody types; what was shown, and the report below it. */
+  async function answered(keys: string) {
+    await using model = await startPlannedModel([manifest, finish]);
+    const ended = await onTerminal(countersign, argv(repository), environment(model), [{ after: question, keys }]);
+    const shown = ended.stdout.replaceAll("\r\n", "\n");
+    const report = RunReport.parse(JSON.parse(shown.slice(shown.lastIndexOf("\n{\n"))));
+    return { ended, shown, report };
+  }
+
+  it("is denied where nobody sits at a terminal, and the run goes on", async () => {
+    await using model = await startPlannedModel([manifest, finish]);
+
+    const report = readJson(RunReport, await countersign.command(argv(repository), environment(model)));
+
+    expect(report.actions[1]).toMatchObject({
+      tool: "create_file",
+      state: "denied",
+      decision: "require_approval",
+      policy_ids: ["dangerous", "manifest"],
+      reason: { code: "approval_unavailable" },
+    });
+    expect(report).toMatchObject({ patch: "", patch_kept: null });
+    expect(report.conclusion).not.toBe("success");
+  });
+
+  it("is done after a yes on the terminal, with question, answer and use on record", async () => {
+    const { ended, shown, report } = await answered("yes\r");
+
+    expect(ended.exitCode, shown).toBe(0);
+    expect(shown).toContain("The run asks for approval");
+    expect(shown).toContain("policy:  dangerous, manifest");
+    expect(shown).toContain('"path": "package.json"');
+    expect(report.patch).toContain("package.json");
+    const action = await audited(report.run_id, "create_file");
+    expect(action?.states.map(({ state }) => state)).toEqual([
+      "proposed",
+      "approval_pending",
+      "approval_granted",
+      "authorized",
+      "intent_recorded",
+      "started",
+      "succeeded",
+    ]);
+    expect(action?.event).toMatchObject({ allowed: true, outcome: "ok" });
+    const uses = "select 1 from approval_uses join approvals using (approval_id) where action_id = $1";
+    expect(await countersign.store?.sql(uses, [action?.action_id])).toHaveLength(1);
+  });
+
+  it.each([
+    ["a reason", "not today\r"],
+    ["an empty line", "\r"],
+    ["the end of input", "\x04"],
+  ])("is not done after %s, and the run goes on", async (_, keys) => {
+    const { report } = await answered(keys);
+
+    expect(report).toMatchObject({ patch: "", stop_reason: "nothing_to_do" });
+    const action = await audited(report.run_id, "create_file");
+    expect(action).toMatchObject({ state: "approval_refused", event: { allowed: false, outcome: "approval:refused" } });
+  });
+
+  it("is cancelled with the run when Ctrl-C is typed at the question", async () => {
+    const { ended, report } = await answered("\x03");
+
+    expect(ended.exitCode).toBe(1);
+    expect(report).toMatchObject({ conclusion: "cancelled", ledger: { verified: true } });
+    expect(await audited(report.run_id, "create_file")).toMatchObject({ event: { outcome: "cancelled:stop" } });
+  });
+});

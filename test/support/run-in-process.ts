@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import { createOpenAiModel } from "../../src/agent/index.ts";
+import { openRuns } from "../../src/app/index.ts";
+import { untrusted } from "../../src/domain/index.ts";
+import { type RunReport, runLocally } from "../../src/run/index.ts";
+import type { Countersign } from "./countersign.ts";
+
+type Asked = { readonly repository: string; readonly baseUrl: string; readonly silenceMs: number };
+
+/** What a model server at this address is asked with: no pause between attempts. */
+function settingsOf({ home, environment }: Countersign, { baseUrl, silenceMs }: Omit<Asked, "repository">) {
+  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve() };
+  return {
+    home,
+    databaseUrl: environment["DATABASE_URL"] ?? null,
+    policiesFolder: resolve(import.meta.dirname, "../../policies/standard"),
+    runUids: environment["COUNTERSIGN_RUN_UIDS"] ?? null,
+    searchPath: null,
+    model: createOpenAiModel(deps, { baseUrl, apiKey: null, model: "planned", silenceMs }),
+    modelName: "planned",
+  };
+}
+
+const never = new AbortController().signal;
+
+/** A run in this process, with a model that is given up after a silence of the caller's choice. */
+export async function runInProcess(countersign: Countersign, asked: Asked): Promise<RunReport> {
+  const deps = { clock: Date.now, randomBytes, notice: () => undefined };
+  const hooks = { onEvent: () => undefined, askApproval: null };
+  await using runs = await openRuns(deps, settingsOf(countersign, asked), hooks, never);
+  const origin = { authorId: null, authorCanWrite: true } as const;
+  const issue = {
+    title: untrusted("Write a note", { kind: "issue_title", ...origin }),
+    body: untrusted("Write a note", { kind: "issue_body", ...origin }),
+  };
+  const requester = { id: "local:test", login: "test", permission: "admin" } as const;
+  return await runLocally(runs, { source: { kind: "path", path: asked.repository }, issue, requester }, never);
+}
+
+/** Opens all that a run needs, and closes it: what a start says about runs that were left behind. */
+export async function settleInProcess(countersign: Countersign): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const deps = { clock: Date.now, randomBytes, notice: (line: string) => void lines.push(line) };
+  const settings = settingsOf(countersign, { baseUrl: "http://127.0.0.1:9/v1", silenceMs: 1 });
+  const hooks = { onEvent: () => undefined, askApproval: null };
+  await (await openRuns(deps, settings, hooks, never))[Symbol.asyncDispose]();
+  return lines;
+}
