@@ -1,14 +1,16 @@
 import { type ActionOutcome, type ApprovalId, CountersignError } from "../domain/index.ts";
-import { takeFacts } from "./facts.ts";
+import { takeFacts, toRequests } from "./facts.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type ApprovalAnswer, bindingsOf, type PendingApproval } from "./pending-approval.ts";
+import { type ApprovalAnswer, bindingsOf, commitBinding, type PendingApproval } from "./pending-approval.ts";
 import { carryOut } from "./perform.ts";
-import { recordAnswer } from "./record-answer.ts";
+import { recordGrant, recordIgnoredAnswer, recordNo } from "./record-answer.ts";
+import { cancelOnThrow } from "./record-cancelled.ts";
 import type { RunContext } from "./run-context.ts";
 
 /**
  * Takes a person's answer to the outcome of the action: the first valid answer wins, an expired or outdated approval
- * changes nothing in the checkout. Throws `APPROVAL_NOT_OPEN` where the id is unknown or was answered before.
+ * changes nothing in the checkout. Throws `APPROVAL_NOT_OPEN`, with an entry, where the id is unknown or was answered
+ * before.
  */
 export async function answerApproval(
   deps: GatewayDeps,
@@ -19,24 +21,40 @@ export async function answerApproval(
 ): Promise<ActionOutcome> {
   const pending = deps.openQuestions.get(approvalId);
   if (pending === undefined || pending.trail.proposed.runId !== run.runId) {
+    await recordIgnoredAnswer(deps, run, approvalId, answer);
     throw new CountersignError("APPROVAL_NOT_OPEN", `no open approval \`${approvalId}\` in run \`${run.runId}\``);
   }
   deps.openQuestions.delete(approvalId); // single use: whatever comes next, this question is answered
   const isLate = deps.clock() >= Date.parse(pending.expiresAt);
-  if (answer.kind === "expired" || isLate) return recordAnswer(deps, run, pending, { kind: "expired" });
-  if (answer.kind === "refused") return recordAnswer(deps, run, pending, answer);
+  if (answer.kind === "expired" || isLate) return recordNo(deps, run, pending, { kind: "expired", late: answer });
+  if (answer.kind === "refused") return recordNo(deps, run, pending, { ...answer, kind: "refused" });
 
-  const changed = await changedBinding(run, pending);
-  if (changed !== null) return recordAnswer(deps, run, pending, { kind: "superseded", binding: changed });
-  await recordAnswer(deps, run, pending, answer);
-  return carryOut(deps, run, { trail: { ...pending.trail, approvalId }, parsed: pending.parsed }, signal);
+  await recordGrant(deps, run, pending, answer);
+  const trail = { ...pending.trail, approvalId };
+  const changed = await cancelOnThrow(deps, run, trail, signal)(() => changedBinding(deps, run, pending));
+  if (changed !== null) return recordNo(deps, run, pending, { kind: "superseded", ...changed });
+  return carryOut(deps, run, { trail, parsed: pending.parsed }, signal);
 }
 
-/** The name of the first bound value that is no longer what was approved, or null. */
-async function changedBinding(run: RunContext, pending: PendingApproval): Promise<string | null> {
-  const facts = await takeFacts(run, pending.parsed);
-  if (facts.kind === "refused") return "path";
-  const now = await bindingsOf(run, pending.trail, { ...pending, facts });
-  const differs = (name: string): boolean => JSON.stringify(now[name]) !== JSON.stringify(pending.bindings[name]);
-  return Object.keys(pending.bindings).find(differs) ?? null;
+/** The first bound value that is no longer what was approved, or null. The policies are asked anew for their digests. */
+async function changedBinding(
+  deps: GatewayDeps,
+  run: RunContext,
+  pending: PendingApproval,
+): Promise<{ readonly binding: string; readonly before: string; readonly after: string } | null> {
+  const { trail, parsed, bindings } = pending;
+  const facts = await takeFacts(run, parsed);
+  if (facts.kind === "refused") {
+    const { content } = bindings;
+    const before = commitBinding(trail, content);
+    return { binding: "path", before, after: commitBinding(trail, "outside") };
+  }
+  const decision = deps.authorize(toRequests(run, parsed, facts, false), run.repositoryPolicies);
+  const now = await bindingsOf(run, trail, { parsed, facts, decision });
+  for (const binding of Object.keys(bindings)) {
+    const before = commitBinding(trail, bindings[binding]);
+    const after = commitBinding(trail, now[binding]);
+    if (before !== after) return { binding, before, after };
+  }
+  return null;
 }

@@ -2,30 +2,38 @@ import { canonicalBytes, type Decision, type JsonObject } from "../domain/index.
 import type { NewBatch } from "../ledger/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AuthorizedAction } from "./authorized-action.ts";
+import type { Catalogue } from "./catalogue.ts";
 import type { ParsedAction } from "./parse.ts";
 import type { RunContext } from "./run-context.ts";
 import { batchOf, commitArguments, digestOf, encode, type Step, stepOf, type Trail } from "./trail.ts";
 import type { ReadyAction } from "./validate.ts";
 
-/** Names and ids that the model or its server wrote: the ledger keeps their beginning, the sealed answer all of it. */
-const longestName = 128;
+/** Ids that the model's server wrote. One of another form could be any text: it stands in the sealed answer alone. */
+const idForm = /^[\w.:/+=-]{1,128}$/;
+const idOrNull = (id: string | null | undefined): string | null =>
+  typeof id === "string" && idForm.test(id) ? id : null;
+
+/** What the ledger calls a tool that the catalogue does not have: its name is the model's own text, and sealed. */
+const unknownToolName = "unknown_tool";
 
 /** What is durable before anything is decided: who proposed what, and the commitment to the bytes received. */
-export function proposal(run: RunContext, trail: Trail): NewBatch {
+export function proposal(catalogue: Catalogue, run: RunContext, trail: Trail): NewBatch {
   const { proposed } = trail;
   const raw = encode(proposed.rawArguments);
+  const isKnown = catalogue.has(proposed.tool);
   const evidence: JsonObject = {
-    tool: proposed.tool.slice(0, longestName),
+    tool: isKnown ? proposed.tool : unknownToolName,
     principal: proposed.principal.kind,
     requester: run.requesterReference,
-    toolCallId: proposed.call?.toolCallId.slice(0, longestName) ?? null,
+    toolCallId: idOrNull(proposed.call?.toolCallId),
     turn: proposed.call?.turn ?? null,
     ordinal: proposed.call?.ordinal ?? null,
-    modelResponseId: proposed.call?.modelResponseId?.slice(0, longestName) ?? null,
+    modelResponseId: idOrNull(proposed.call?.modelResponseId),
     rawSizeBytes: raw.byteLength,
     compensates: proposed.compensates,
   };
-  return batchOf([stepOf(run, trail, "proposed", { evidence, texts: { raw } })]);
+  const texts = isKnown ? { raw } : { raw, tool: encode(proposed.tool) };
+  return batchOf([stepOf(run, trail, "proposed", { evidence, texts })]);
 }
 
 /** The policy's answer, with all that it was asked of and by which policies. */
@@ -43,7 +51,8 @@ export function decisionStep(run: RunContext, trail: Trail, parsed: ParsedAction
     floorVersion: decision.floorVersion,
     durationUs: decision.durationUs,
   };
-  const texts = { arguments: parsed.canonical, request: canonicalBytes(decision.requests) };
+  const errors = decision.errors.length === 0 ? {} : { errors: encode(JSON.stringify(decision.errors)) };
+  const texts = { arguments: parsed.canonical, request: canonicalBytes(decision.requests), ...errors };
   return stepOf(run, trail, "decision", { evidence, texts, decisionId: decision.decisionId });
 }
 
@@ -63,26 +72,34 @@ export function authorizedSteps(run: RunContext, trail: Trail, action: Authorize
 /** The decision, the intent with its preconditions, and the start: durable before the effect. */
 export function decisionAndIntent(run: RunContext, trail: Trail, ready: ReadyAction): NewBatch {
   const { authorized } = ready;
-  const intent: JsonObject = {
-    preconditions: ready.preconditions.map(({ name, holds, evidence }) => ({ name, holds, evidence })),
-    effectKind: authorized.parsed.action.group,
-    risk: authorized.facts.risk,
-    operationKey: operationKey(trail),
+  const { facts, parsed } = authorized;
+  const evidence: JsonObject = {
+    preconditions: ready.preconditions.map(({ name, holds }) => ({ name, holds })),
+    effectKind: parsed.action.group,
+    risk: facts.risk,
+    operationKey: operationKey(trail, parsed.action.name),
     // An action in the checkout whose outcome is lost is settled by dropping the checkout (AUD-66).
     reconcileRecipe: "drop_workspace",
-    ...ready.intent,
+    // AUD-14: nothing is normalised, but a path that two systems may spell differently is flagged.
+    pathsNotNfcCount: facts.paths.filter(({ requested }) => requested !== requested.normalize("NFC")).length,
   };
+  // Paths, and hashes of content that may be short enough to guess, are sealed (AUD-16, AUD-79).
+  const intent = canonicalBytes({
+    paths: facts.paths.map(({ resolved }) => resolved),
+    preconditions: ready.preconditions.map((precondition) => ({ ...precondition })),
+    ...ready.intent,
+  });
   return batchOf([
     ...authorizedSteps(run, trail, authorized),
-    stepOf(run, trail, "intent_recorded", { evidence: intent }),
+    stepOf(run, trail, "intent_recorded", { evidence, texts: { intent } }),
     stepOf(run, trail, "started", { evidence: { fencingToken: run.lease.fencingToken }, try: 1 }),
   ]);
 }
 
 /** From run, turn, ordinal and tool alone, so that it is the same after a take-over (ACI-45). */
-function operationKey({ proposed }: Trail): string {
+function operationKey({ proposed }: Trail, tool: string): string {
   const place = proposed.call === null ? proposed.actionId : `${proposed.call.turn}:${proposed.call.ordinal}`;
-  return `${proposed.runId}:${place}:${proposed.tool.slice(0, longestName)}`;
+  return `${proposed.runId}:${place}:${tool}`;
 }
 
 /** Marks the approval as used, in the transaction of the authorization: a second use breaks a unique key (AUD-36). */

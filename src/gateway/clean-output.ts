@@ -10,7 +10,7 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 const anyControl = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 /** One line as a person at a terminal would have seen it last: no escapes, and of a redrawn line the last state (ACI-12). */
-export function cleanLine(line: string): string {
+function cleanLine(line: string): string {
   if (!anyControl.test(line)) return line;
   const states = line.replace(escapes, "").split("\r");
   const last = states.findLast((state) => state !== "") ?? "";
@@ -32,6 +32,20 @@ export function* byteLines(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
+const chunkBytes = 64 * 1024;
+
+/** The same lines as text, decoded in pieces: a call a line would be slow, one string of all would be large (ACI-57). */
+export function* decodedLines(bytes: Uint8Array): Generator<string> {
+  for (let start = 0; start < bytes.length; ) {
+    const lineEnd = bytes.indexOf(lineFeed, Math.min(start + chunkBytes, bytes.length - 1));
+    const end = lineEnd === -1 ? bytes.length : lineEnd + 1;
+    const lines = decodeWithEscapes(bytes.subarray(start, end)).text.split("\n");
+    if (lines.at(-1) === "") lines.pop();
+    yield* lines;
+    start = end;
+  }
+}
+
 /** Output cleaned for reading, as bytes to keep: a page's line numbers are those that the model is shown. */
 export function cleanOutput(raw: RawOutput): Uint8Array {
   if (raw.droppedBytes === 0) return cleanPart(raw.output);
@@ -50,13 +64,24 @@ function cleanPart(bytes: Uint8Array): Uint8Array {
   }
   if (isClean(bytes)) return bytes;
   const cleaned: Buffer[] = [];
-  for (const line of byteLines(bytes)) cleaned.push(Buffer.from(`${cleanLine(decodeWithEscapes(line).text)}\n`));
+  let waiting: string[] = [];
+  let waitingCharacters = 0;
+  for (const line of decodedLines(bytes)) {
+    waiting.push(cleanLine(line));
+    waitingCharacters += line.length + 1;
+    if (waitingCharacters < chunkBytes) continue;
+    cleaned.push(Buffer.from(`${waiting.join("\n")}\n`));
+    waiting = [];
+    waitingCharacters = 0;
+  }
+  if (waiting.length > 0) cleaned.push(Buffer.from(`${waiting.join("\n")}\n`));
   return Buffer.concat(cleaned);
 }
 
 /** Plain ASCII with tabs and line feeds needs no cleaning; this spares a copy of large output. */
 function isClean(bytes: Uint8Array): boolean {
-  for (const byte of bytes) {
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
     if (byte >= 0x7f || (byte < 0x20 && byte !== lineFeed && byte !== 0x09)) return false;
   }
   return true;

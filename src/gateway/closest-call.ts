@@ -1,19 +1,22 @@
-import type { JsonObject } from "../domain/index.ts";
-import { parseStrictJson } from "../domain/index.ts";
+import { type JsonObject, parseStrictJson } from "../domain/index.ts";
+import type { AnyAction } from "./catalogue.ts";
+import { fittingCall } from "./fitting-call.ts";
 
-/** A call of the tool whose name is nearest to one that does not exist, with the arguments as they were sent. */
+/** A call of the tool whose name is nearest to one that does not exist, with the arguments as far as they fit. */
 export function closestCall(
   name: string,
-  names: readonly string[],
+  offered: readonly AnyAction[],
   rawArguments: string,
 ): { readonly tool: string; readonly arguments: JsonObject } {
-  const nearest = names.reduce(
-    (best, next) => (distance(name, next) < distance(name, best) ? next : best),
-    names[0] ?? name,
+  const [first, ...others] = offered;
+  if (first === undefined) throw new Error("a catalogue without a tool for the model");
+  const nearest = others.reduce(
+    (best, next) => (distance(name, next.name) < distance(name, best.name) ? next : best),
+    first,
   );
   const gate = parseStrictJson(rawArguments);
-  const isObject = gate.kind === "value" && gate.value !== null && typeof gate.value === "object";
-  return { tool: nearest, arguments: isObject && !Array.isArray(gate.value) ? (gate.value as JsonObject) : {} };
+  const call = fittingCall(nearest, gate.kind === "value" ? gate.value : null);
+  return { tool: nearest.name, arguments: (call?.arguments ?? {}) as JsonObject };
 }
 
 /** Levenshtein distance of two short names; the first 64 characters count. */

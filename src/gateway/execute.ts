@@ -1,26 +1,35 @@
-import { type CountersignError, isCountersignError } from "../domain/index.ts";
+import { isCountersignError } from "../domain/index.ts";
+import { finishResult } from "./outcome.ts";
+import type { Trail } from "./trail.ts";
 import type { Effected, ReadyAction } from "./validate.ts";
 
-/** How the effect ended, as far as can be known. */
+/** How the effect ended, as far as can be known. `error` goes on to the caller once this is recorded. */
 export type Execution = { readonly ready: ReadyAction; readonly durationMs: number } & (
   | { readonly kind: "executed"; readonly executed: Effected }
-  /** Nothing was done, and that is certain. */
-  | { readonly kind: "not_done"; readonly error: CountersignError }
-  /** It can't be said whether anything was done; `error` goes on to the caller once this is recorded. */
+  /** Nothing was done, and that is certain. `proof` says why. */
+  | { readonly kind: "not_done"; readonly error: unknown; readonly proof: string }
+  /** It can't be said whether anything was done. */
   | { readonly kind: "unknown"; readonly error: unknown }
 );
 
 /** The only act with an effect. Never throws: what went wrong is recorded first. */
-export async function execute(ready: ReadyAction, signal: AbortSignal): Promise<Execution> {
+export async function execute(trail: Trail, ready: ReadyAction, signal: AbortSignal): Promise<Execution> {
   const startedAt = performance.now();
   const durationMs = (): number => Math.round(performance.now() - startedAt);
+  if (signal.aborted) {
+    const proof = "the run was stopped before the effect began";
+    return { kind: "not_done", ready, durationMs: 0, error: signal.reason, proof };
+  }
   try {
-    const executed = await ready.effect(signal);
-    return { kind: "executed", ready, durationMs: durationMs(), executed };
+    const effected = await ready.effect(signal);
+    const presented = finishResult(trail, ready.authorized.parsed, durationMs(), effected.presented);
+    return { kind: "executed", ready, durationMs: durationMs(), executed: { ...effected, presented } };
   } catch (error) {
     // A sandbox that did not start has done nothing; whatever else was thrown says nothing about the effect.
     const isDefinite = isCountersignError(error, "SANDBOX_FAILED") || isCountersignError(error, "BUBBLEWRAP_MISSING");
-    if (isDefinite) return { kind: "not_done", ready, durationMs: durationMs(), error };
+    if (isDefinite) {
+      return { kind: "not_done", ready, durationMs: durationMs(), error, proof: "the sandbox did not start" };
+    }
     return { kind: "unknown", ready, durationMs: durationMs(), error };
   }
 }

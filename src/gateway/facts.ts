@@ -19,9 +19,14 @@ export async function takeFacts(
   const paths: PathFact[] = [];
   for (const effect of parsed.action.effects(parsed.arguments).filter(hasPath)) {
     const place = await run.workspace.resolve(effect.path);
+    const call = { tool: parsed.proposed.tool, arguments: parsed.arguments };
     if (place.kind === "outside") {
-      const call = { tool: parsed.proposed.tool, arguments: parsed.arguments };
       return { kind: "refused", refusal: outsideWorkspace(call, effect.path, place.cause) };
+    }
+    // Bytes of a name that are no UTF-8 have no place in canonical JSON, and so none in a decision.
+    if (!place.resolved.isWellFormed()) {
+      const cause = "it leads through a name that is not UTF-8";
+      return { kind: "refused", refusal: outsideWorkspace(call, effect.path, cause) };
     }
     const { requested, resolved, symlink } = place;
     paths.push({ requested, resolved, class: place.class, symlink, kind: effect.kind });

@@ -1,5 +1,3 @@
-import { byteLines } from "./clean-output.ts";
-
 /** Facts about a text file's lines that a reader and an editor need. */
 export type LineFacts = {
   readonly totalLines: number;
@@ -34,10 +32,3 @@ export function textLines(text: string): readonly string[] {
 
 /** A line as the model is shown it: number, tab, text. */
 export const numberedLine = (number: number, text: string): string => `${number}\t${text}`;
-
-/** Lines of bytes, without building a string of the whole. */
-export function countLines(bytes: Uint8Array): number {
-  let count = 0;
-  for (const _line of byteLines(bytes)) count += 1;
-  return count;
-}

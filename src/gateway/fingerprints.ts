@@ -1,7 +1,7 @@
 import type { FileChange, TreeEntry } from "../domain/index.ts";
 
 /** A file as the run last read or wrote it. */
-export type Remembered = { readonly sha256: string; readonly bytes: Uint8Array | null };
+type Remembered = { readonly sha256: string; readonly bytes: Uint8Array | null };
 
 /** An edit that this run applied (ACI-47). */
 export type AppliedEdit = {

@@ -2,13 +2,17 @@ import type { z } from "zod";
 import {
   canonicalBytes,
   type JsonObject,
+  type JsonParsed,
+  type JsonTextRefusal,
   type JsonValue,
+  jsonSizeLimitBytes,
   type ProposedAction,
   parseStrictJson,
   type Refusal,
 } from "../domain/index.ts";
 import type { AnyAction, Catalogue } from "./catalogue.ts";
 import { closestCall } from "./closest-call.ts";
+import { fittingCall } from "./fitting-call.ts";
 import { invalidArguments, truncatedCall, unknownTool } from "./refusals.ts";
 
 /** Typed arguments and the effects they name. Made without looking at anything. */
@@ -34,20 +38,33 @@ export type UnparsedAction = {
   readonly parsed: null;
 };
 
+/**
+ * Room within the gate's own limit for what is sealed together with the arguments and obeys the same limit: the facts of
+ * the request, defaults, the words of an answer.
+ */
+const largestArgumentsBytes = jsonSizeLimitBytes - 65_536;
+
 /** JSON to typed arguments and the effects they name. No input or output. */
 export function parse(catalogue: Catalogue, proposed: ProposedAction): ParsedAction | UnparsedAction {
   const action = catalogue.get(proposed.tool);
   // The host's own actions have no description: to a model they don't exist.
   if (action === undefined || (action.description === null && proposed.principal.kind !== "system")) {
-    const names = [...catalogue.values()].filter(({ description }) => description !== null).map(({ name }) => name);
-    const refusal = unknownTool(proposed.tool, names, closestCall(proposed.tool, names, proposed.rawArguments));
-    return unparsed("unknown_tool", null, refusal);
+    const offered = [...catalogue.values()].filter(({ description }) => description !== null);
+    const closest = closestCall(proposed.tool, offered, proposed.rawArguments);
+    const names = offered.map(({ name }) => name);
+    return unparsed("unknown_tool", null, unknownTool(proposed.tool, names, closest));
   }
-  const gate = parseStrictJson(proposed.rawArguments);
-  if (gate.kind === "refused") return refuseText(proposed, gate);
+  const gate = readArguments(proposed.rawArguments);
+  if (gate.kind === "refused") return refuseText(proposed, action, gate);
   const fitted = action.Arguments.safeParse(gate.value);
-  if (!fitted.success) return refuseArguments(proposed.tool, gate.value, fitted.error);
+  if (!fitted.success) return refuseArguments(action, gate.value, fitted.error);
   return { kind: "parsed", proposed, action, arguments: fitted.data, canonical: canonicalBytes(fitted.data) };
+}
+
+function readArguments(rawArguments: string): JsonParsed {
+  if (Buffer.byteLength(rawArguments) > largestArgumentsBytes)
+    return { kind: "refused", code: "too_large", position: 0 };
+  return parseStrictJson(rawArguments);
 }
 
 const unparsed = (code: string, position: string | null, refusal: Refusal): UnparsedAction => ({
@@ -59,19 +76,24 @@ const unparsed = (code: string, position: string | null, refusal: Refusal): Unpa
   parsed: null,
 });
 
-function refuseText(
-  { tool, rawArguments }: ProposedAction,
-  gate: { readonly code: string; readonly position: number },
-): UnparsedAction {
+function refuseText({ tool, rawArguments }: ProposedAction, action: AnyAction, gate: JsonTextRefusal): UnparsedAction {
   const position = `offset ${gate.position}`;
-  // The text ended before the JSON did: whatever the server says, it was cut at the output limit (ACI-65).
-  const isCut = gate.code === "not_json" && gate.position >= rawArguments.trimEnd().length;
-  if (isCut) return unparsed("truncated_call", position, truncatedCall(tool, rawArguments.length, null));
+  if (isCut(rawArguments, gate))
+    return unparsed("truncated_call", position, truncatedCall(tool, rawArguments.length, null));
   const expected = `one JSON object (${gate.code} at ${position})`;
-  return unparsed(gate.code, position, invalidArguments("arguments", rawArguments, expected, null));
+  const corrected = fittingCall(action, null);
+  return unparsed(gate.code, position, invalidArguments("arguments", rawArguments, expected, corrected));
 }
 
-function refuseArguments(tool: string, value: JsonValue, error: z.ZodError): UnparsedAction {
+/** What can stand at the end of a JSON text that was cut within a literal, a number or an escape. */
+const cutToken =
+  /^(|-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul|\\(u[\da-f]{0,3})?|\\ud[89ab][\da-f]{2}(\\(u[\da-f]{0,3})?)?)$/i;
+
+/** The text ended before the JSON did: whatever the server says, it was cut at the output limit (ACI-65). */
+const isCut = (rawArguments: string, { code, position }: JsonTextRefusal): boolean =>
+  (code === "not_json" || code === "lone_surrogate") && cutToken.test(rawArguments.trimEnd().slice(position));
+
+function refuseArguments(action: AnyAction, value: JsonValue, error: z.ZodError): UnparsedAction {
   const issue = error.issues[0];
   const unknownKeys = issue?.code === "unrecognized_keys" ? issue.keys : [];
   const path = [...(issue?.path ?? []), ...unknownKeys.slice(0, 1)].map(String);
@@ -79,17 +101,6 @@ function refuseArguments(tool: string, value: JsonValue, error: z.ZodError): Unp
   const expected = unknownKeys.length > 0 ? "no such field" : (issue?.message ?? "arguments of the tool's schema");
   const field = path.join(".") || "arguments";
   const position = unknownKeys.length > 0 ? "unknown field" : path.join(".");
-  return unparsed(
-    "invalid_arguments",
-    position,
-    invalidArguments(field, received, expected, correctedCall(tool, value, path)),
-  );
-}
-
-/** The call without the field that does not fit: a model that leaves it out gets the default. */
-function correctedCall(tool: string, value: JsonValue, path: readonly string[]): Refusal["example"] {
-  const [field] = path;
-  if (value === null || typeof value !== "object" || Array.isArray(value) || field === undefined) return null;
-  const { [field]: _left, ...kept } = value as JsonObject;
-  return { tool, arguments: kept };
+  const refusal = invalidArguments(field, received, expected, fittingCall(action, value));
+  return unparsed("invalid_arguments", position, refusal);
 }

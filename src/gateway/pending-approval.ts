@@ -1,4 +1,12 @@
-import { type Actor, type ApprovalId, canonicalBytes, type Decision, type JsonObject } from "../domain/index.ts";
+import {
+  type Actor,
+  type ApprovalId,
+  canonicalBytes,
+  type Decision,
+  fieldCommitment,
+  type JsonObject,
+  type JsonValue,
+} from "../domain/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { Facts } from "./facts.ts";
 import type { ParsedAction } from "./parse.ts";
@@ -39,11 +47,18 @@ export async function bindingsOf(
     actionId: trail.proposed.actionId,
     argumentsCommitment: commitArguments(trail, canonicalBytes(semantic)),
     policySetDigest: decision.policySetDigest,
+    schemaDigest: decision.schemaDigest,
     repositoryPolicyDigest: decision.repositoryPolicyDigest,
     risk: facts.risk,
     requester: run.requesterReference,
-    content: parsed.action.group === "execute" ? await run.workspace.fingerprint() : await fileContents(run, facts),
+    content: parsed.action.group === "execute" ? await treeContent(run) : await fileContents(run, facts),
   };
+}
+
+/** Of the whole tree as it is now, every byte read: what is known of it from before may be outdated. */
+async function treeContent(run: RunContext): Promise<JsonValue> {
+  const reading = await run.workspace.readBack();
+  return reading.kind === "read" ? reading.fingerprint : { refused: reading.causes };
 }
 
 const largestBoundFileBytes = 64 * 1024 * 1024;
@@ -57,14 +72,21 @@ async function fileContents(run: RunContext, facts: Facts): Promise<JsonObject> 
   return contents;
 }
 
+/** A bound value for the log and for SQL: paths and hashes of content that may be guessed stand nowhere in clear (AUD-79). */
+export const commitBinding = (trail: Trail, value: JsonValue | undefined): string =>
+  fieldCommitment("binding", trail.nonce, canonicalBytes(value ?? null));
+
 /** The row that a question is found by, written in the transaction of its entry. */
 export function openApproval(run: RunContext, pending: PendingApproval): (tx: Transaction) => Promise<void> {
   return async (tx) => {
     const { approvalId, trail, bindings, expiresAt } = pending;
+    const committed = Object.fromEntries(
+      Object.entries(bindings).map(([name, value]) => [name, commitBinding(trail, value)]),
+    );
     const row = { approval_id: approvalId, action_id: trail.proposed.actionId, run_id: run.runId };
     await tx
       .insertInto("approvals")
-      .values({ ...row, bindings: JSON.stringify(bindings), expires_at: expiresAt })
+      .values({ ...row, bindings: JSON.stringify(committed), expires_at: expiresAt })
       .execute();
   };
 }

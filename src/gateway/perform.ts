@@ -5,9 +5,11 @@ import { execute } from "./execute.ts";
 import { takeFacts, toRequests } from "./facts.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { type ParsedAction, parse } from "./parse.ts";
-import { recordCancelled, recordExecution, recordRefused, recordWithheld } from "./record.ts";
+import { recordRefused, recordWithheld } from "./record.ts";
+import { cancelOnThrow, recordCancelled } from "./record-cancelled.ts";
+import { recordExecution } from "./record-execution.ts";
 import type { RunContext } from "./run-context.ts";
-import { openTrail, type Trail } from "./trail.ts";
+import { beginTrail, openTrail, type Trail } from "./trail.ts";
 import { validate } from "./validate.ts";
 
 /**
@@ -20,8 +22,9 @@ export async function perform(
   proposed: ProposedAction,
   signal: AbortSignal,
 ): Promise<ActionOutcome> {
-  const trail = openTrail(deps.randomBytes, proposed, deps.clock());
-  await deps.ledger.append(run.lease, proposal(run, trail)); // 1 of 3: what was proposed, before anything is decided
+  const opened = openTrail(deps.randomBytes, proposed, deps.clock());
+  const appended = await deps.ledger.append(run.lease, proposal(deps.catalogue, run, opened)); // 1 of 3: before anything is decided
+  const trail = beginTrail(opened, appended);
   const parsed = parse(deps.catalogue, proposed); // JSON to typed arguments and the effects they name
   if (parsed.kind === "refused") return recordRefused(deps, run, trail, { ...parsed, authorized: null });
   return carryOut(deps, run, { trail, parsed }, signal);
@@ -37,20 +40,22 @@ export async function carryOut(
   { trail, parsed }: OpenAction,
   signal: AbortSignal,
 ): Promise<ActionOutcome> {
-  const facts = await takeFacts(run, parsed); // resolved paths and the risk they raise
+  const orCancelled = cancelOnThrow(deps, run, trail, signal); // a throw before the effect is on record too
+  const facts = await orCancelled(() => takeFacts(run, parsed)); // resolved paths and the risk they raise
   if (facts.kind === "refused")
     return recordRefused(deps, run, trail, { ...facts, parsed, stage: "validate", authorized: null });
 
-  const decision = deps.authorize(toRequests(run, parsed, facts, trail.approvalId !== null), run.repositoryPolicies);
+  const requests = toRequests(run, parsed, facts, trail.approvalId !== null);
+  const decision = await orCancelled(() => deps.authorize(requests, run.repositoryPolicies)); // pure; an error is a deny
   const authorized = seal(parsed, facts, decision); // the one maker of an AuthorizedAction
   if (authorized.kind !== "authorized") return recordWithheld(deps, run, trail, authorized);
 
-  const ready = await validate(run, authorized, signal); // path inside, fingerprint current, budget left, arguments unchanged
+  const ready = await orCancelled(() => validate(run, authorized, signal)); // path inside, fingerprint current, budget left, arguments unchanged
   if (ready.kind === "refused")
     return recordRefused(deps, run, trail, { ...ready, parsed, stage: "validate", authorized });
-  if (signal.aborted) return recordCancelled(deps, run, trail, authorized);
+  if (signal.aborted) return recordCancelled(deps, run, trail, { action: authorized, signal });
 
   // INVARIANT: no entry, no effect (test/gateway/no-entry-no-effect.test.ts)
   await deps.ledger.append(run.lease, decisionAndIntent(run, trail, ready), approvalUse(trail)); // 2 of 3: one transaction
-  return recordExecution(deps, run, trail, await execute(ready, signal)); // 3 of 3: aborts and throws are outcomes too
+  return recordExecution(deps, run, trail, await execute(trail, ready, signal)); // 3 of 3: aborts and throws are outcomes too
 }

@@ -1,47 +1,110 @@
-import type { ActionOutcome, ActionState, JsonObject, Refusal } from "../domain/index.ts";
+import {
+  type ActionOutcome,
+  type ActionState,
+  type Actor,
+  type ApprovalId,
+  assertNever,
+  type JsonObject,
+  type NewEntry,
+  type Refusal,
+} from "../domain/index.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { refusalOutcome } from "./outcome.ts";
+import { outcomeOf, refusalResult, resultBytes } from "./outcome.ts";
 import type { ApprovalAnswer, PendingApproval } from "./pending-approval.ts";
 import { approvalDenied, approvalExpired } from "./refusals.ts";
 import type { RunContext } from "./run-context.ts";
 import { batchOf, encode, stepOf } from "./trail.ts";
 
-type RecordedAnswer = ApprovalAnswer | { readonly kind: "superseded"; readonly binding: string };
+type Granted = Extract<ApprovalAnswer, { readonly actor: Actor }>;
 
-/** Makes an answer durable. What it returns stands for the action unless it was granted. */
-export async function recordAnswer(
+/** A yes becomes durable before anything is looked at again. */
+export async function recordGrant(
+  deps: GatewayDeps,
+  run: RunContext,
+  { approvalId, trail }: PendingApproval,
+  { actor, reason }: Granted,
+): Promise<void> {
+  const evidence = { approvalId, channel: run.approvalChannel };
+  const step = stepOf(run, trail, "approval_granted", { evidence, actor, texts: { reason: encode(reason) } });
+  await deps.ledger.append(run.lease, batchOf([step]));
+}
+
+/** Why a question ends without the action. `late`: an answer that came after the time, if there was one. */
+type No =
+  | { readonly kind: "refused"; readonly actor: Actor; readonly reason: string }
+  | { readonly kind: "expired"; readonly late: ApprovalAnswer }
+  | { readonly kind: "superseded"; readonly binding: string; readonly before: string; readonly after: string };
+
+/** Makes a no durable, and words it for the model. */
+export async function recordNo(
   deps: GatewayDeps,
   run: RunContext,
   pending: PendingApproval,
-  answer: RecordedAnswer,
+  no: No,
 ): Promise<ActionOutcome> {
   const { trail, parsed, decision, approvalId } = pending;
-  const { state, evidence, refusal } = describeAnswer(pending, answer);
-  const isPersons = answer.kind === "granted" || answer.kind === "refused";
-  const persons = isPersons ? { actor: answer.actor, texts: { reason: encode(answer.reason) } } : {};
-  const step = { evidence: { approvalId, channel: run.approvalChannel, ...evidence }, ...persons };
+  const { state, evidence, refusal } = describeNo(pending, no);
+  const result = refusalResult(deps, trail, parsed, refusal);
+  const texts = { result: resultBytes(result), ...(no.kind === "refused" ? { reason: encode(no.reason) } : {}) };
+  const common = { evidence: { approvalId, channel: run.approvalChannel, ...evidence }, texts };
+  const step = no.kind === "refused" ? { ...common, actor: no.actor } : common;
   await deps.ledger.append(run.lease, batchOf([stepOf(run, trail, state, step)]));
-  return refusalOutcome(deps, run, trail, { state, parsed, refusal, decision });
+  return outcomeOf(deps, run, trail, { state, parsed, result, decision });
 }
 
-function describeAnswer(
-  pending: PendingApproval,
-  answer: RecordedAnswer,
+function describeNo(
+  { decision, expiresAt }: PendingApproval,
+  no: No,
 ): { readonly state: ActionState; readonly evidence: JsonObject; readonly refusal: Refusal } {
-  const { policyIds } = pending.decision;
-  switch (answer.kind) {
-    case "granted":
-      return { state: "approval_granted", evidence: {}, refusal: approvalDenied(policyIds, "") };
+  const { policyIds } = decision;
+  switch (no.kind) {
     case "refused":
-      return { state: "approval_refused", evidence: {}, refusal: approvalDenied(policyIds, answer.reason) };
+      return { state: "approval_refused", evidence: {}, refusal: approvalDenied(policyIds, no.reason) };
     case "expired": {
-      const { expiresAt } = pending;
-      return { state: "approval_expired", evidence: { expiresAt }, refusal: approvalExpired(policyIds, expiresAt) };
+      const lateAnswer = no.late.kind === "expired" ? null : { kind: no.late.kind, actor: actorOf(no.late) };
+      const refusal = approvalExpired(policyIds, `the time that ended at ${expiresAt}`);
+      return { state: "approval_expired", evidence: { expiresAt, lateAnswer }, refusal };
     }
     case "superseded": {
-      const reason = `what was approved has changed since: ${answer.binding}`;
-      const evidence = { binding: answer.binding };
-      return { state: "approval_superseded", evidence, refusal: approvalDenied(policyIds, reason) };
+      const { binding, before, after } = no;
+      const refusal = approvalDenied(policyIds, `what was approved has changed since: ${binding}`);
+      return { state: "approval_superseded", evidence: { binding, before, after }, refusal };
     }
+    default:
+      return assertNever(no);
   }
 }
+
+/** Whatever a person typed as an id: one that is none could be any text, and stays out of the log. */
+const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** An answer to a question that is not open changes nothing, and is on record all the same (AUD-39). */
+export async function recordIgnoredAnswer(
+  deps: GatewayDeps,
+  run: RunContext,
+  approvalId: ApprovalId,
+  answer: ApprovalAnswer,
+): Promise<void> {
+  const entry: NewEntry = {
+    type: "run",
+    runId: run.runId,
+    attempt: run.attempt,
+    traceId: run.traceId,
+    actionId: null,
+    state: null,
+    try: null,
+    decisionId: null,
+    deliveryId: null,
+    parentId: null,
+    actor: actorOf(answer),
+    evidence: {
+      kind: "answer_ignored",
+      approvalId: idForm.test(approvalId) ? approvalId : null,
+      answer: answer.kind,
+      channel: run.approvalChannel,
+    },
+  };
+  await deps.ledger.append(run.lease, { entries: [entry], sealed: [] });
+}
+
+const actorOf = (answer: ApprovalAnswer): Actor => (answer.kind === "expired" ? { kind: "system" } : answer.actor);

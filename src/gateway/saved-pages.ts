@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Of longer output the first 4 MiB and the last 12 MiB reach us (ACI-57); cleaning may lengthen them a little. */
-export const maxPageBytes = 17 * 1024 * 1024;
+const maxPageBytes = 17 * 1024 * 1024;
 
 /** Output too long to show, kept outside the checkout for as long as the run lives; never part of a change set (ACI-11). */
 export type SavedPages = AsyncDisposable & {

@@ -44,7 +44,7 @@ export async function searchTree(
   const seen = await withinRules(context, query, readSearchEvents(result), signal);
   const facts = { ...summed(seen, result), ignoredRule };
   if (result.droppedBytes > 0 && !result.timedOut) return await countedAnew(context, query, facts, signal);
-  if (facts.files.length > 0 || result.exitCode !== 1 || ignoredRule !== null) return facts;
+  if (facts.exitCode !== 1 || ignoredRule !== null) return facts;
   return { ...facts, ignoredHits: await hitsInIgnored(context, query, signal) };
 }
 

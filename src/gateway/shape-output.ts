@@ -1,6 +1,5 @@
-import { byteLines } from "./clean-output.ts";
+import { decodedLines } from "./clean-output.ts";
 import { type BodyCaps, bodyBytes, clipLine, clippedCharacters, standardCaps } from "./result-text.ts";
-import { decodeWithEscapes } from "./text-bytes.ts";
 
 type Line = {
   readonly number: number;
@@ -43,12 +42,12 @@ export function surveyOutput(cleaned: Uint8Array, isError: (line: string) => boo
   const errors: Line[] = [];
   let errorsCount = 0;
   let number = 0;
-  for (const bytes of byteLines(cleaned)) {
+  for (const text of decodedLines(cleaned)) {
     number += 1;
-    const line = toLine(number, bytes);
+    const line = toLine(number, text);
     if (head.length < maxLines) head.push(line);
     ring[(number - 1) % maxLines] = line;
-    if (!isError(line.text)) continue;
+    if (text.length < 2 || !isError(line.text)) continue;
     errorsCount += 1;
     if (errors.length < maxLines / 2) errors.push(line);
   }
@@ -64,10 +63,9 @@ export function fitsWhole(survey: OutputSurvey, caps: BodyCaps = standardCaps): 
 }
 
 /** A line longer than the whole body is kept by its start alone: it can only be shown clipped. */
-function toLine(number: number, bytes: Uint8Array): Line {
-  const kept = bytes.length > maxBytes ? bytes.subarray(0, maxBytes) : bytes;
-  const text = decodeWithEscapes(kept).text;
-  return { number, text, length: text.length + (bytes.length - kept.length), clipped: false };
+function toLine(number: number, text: string): Line {
+  const kept = text.length > maxBytes ? text.slice(0, maxBytes) : text;
+  return { number, text: kept, length: text.length, clipped: false };
 }
 
 const isWhole = (line: Line): boolean => line.length === line.text.length;

@@ -1,5 +1,4 @@
-import { byteLines } from "./clean-output.ts";
-import { decodeWithEscapes } from "./text-bytes.ts";
+import { decodedLines } from "./clean-output.ts";
 
 /** What a test runner said about its tests. Best effort: it informs the model, it is no verdict (ACI-29). */
 export type TestCounts = {
@@ -67,14 +66,14 @@ export function readTestCounts(cleaned: Uint8Array): TestCounts | null {
 }
 
 const judgedCharacters = 500;
+/** Runners tell their sums at the end. */
+const judgedBytes = 2 * 1024 * 1024;
 const maxFailing = 50;
 
 /** Lines that could matter: a summary or a test's result is never long. */
 function* keptLines(cleaned: Uint8Array): Generator<string> {
-  for (const bytes of byteLines(cleaned)) {
-    if (bytes.length === 0 || bytes.length > judgedCharacters) continue;
-    const line = decodeWithEscapes(bytes).text;
-    if (mayMatter.test(line)) yield line;
+  for (const line of decodedLines(cleaned.subarray(-judgedBytes))) {
+    if (line.length > 0 && line.length <= judgedCharacters && mayMatter.test(line)) yield line;
   }
 }
 

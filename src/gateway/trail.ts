@@ -5,7 +5,9 @@ import {
   argumentsCommitment,
   argumentsDigest,
   type DecisionId,
+  type EntryId,
   type JsonObject,
+  type LedgerEntry,
   type NewEntry,
   type ProposedAction,
   type RandomBytes,
@@ -21,13 +23,21 @@ export type Trail = {
   /** 32 random bytes that keep short arguments from being guessed from their commitments (AUD-15). */
   readonly nonce: Uint8Array;
   readonly startedAtMs: number;
+  /** The entry of the proposal, which all later ones name as their parent (AUD-10); null until it is durable. */
+  readonly proposalId: EntryId | null;
   /** Set once a person said yes: the approval is used up in the transaction that records the authorization. */
   readonly approvalId: ApprovalId | null;
 };
 
 export function openTrail(randomBytes: RandomBytes, proposed: ProposedAction, nowMs: number): Trail {
-  return { proposed, nonce: randomBytes(32), startedAtMs: nowMs, approvalId: null };
+  return { proposed, nonce: randomBytes(32), startedAtMs: nowMs, proposalId: null, approvalId: null };
 }
+
+/** The trail once its proposal is durable. */
+export const beginTrail = (trail: Trail, appended: readonly LedgerEntry[]): Trail => ({
+  ...trail,
+  proposalId: appended[0]?.id ?? null,
+});
 
 const encoder = new TextEncoder();
 export const encode = (text: string): Uint8Array => encoder.encode(text);
@@ -70,7 +80,7 @@ export function stepOf(run: RunContext, trail: Trail, state: ActionState | "deci
     try: facts.try ?? null,
     decisionId: facts.decisionId ?? null,
     deliveryId: null,
-    parentId: null,
+    parentId: trail.proposalId,
     actor: facts.actor ?? principal,
     evidence: hasTexts ? { ...facts.evidence, commitments } : facts.evidence,
   };

@@ -1,6 +1,9 @@
-import { canonicalBytes, type JsonObject, type Refusal } from "../domain/index.ts";
+import { isDeepStrictEqual } from "node:util";
+import { canonicalBytes, type JsonObject, parseStrictJson, type Refusal } from "../domain/index.ts";
+import type { Workspace } from "../workspace/index.ts";
 import type { ActionContext, Executed, Precondition, Presented } from "./action-description.ts";
 import type { AuthorizedAction } from "./authorized-action.ts";
+import { takeFacts } from "./facts.ts";
 import { budgetExceeded, notExecuted } from "./refusals.ts";
 import type { RunContext } from "./run-context.ts";
 
@@ -9,7 +12,7 @@ export type ReadyAction = {
   readonly kind: "ready";
   readonly authorized: AuthorizedAction;
   readonly preconditions: readonly Precondition[];
-  /** What is known of the effect before it happens, for the intent entry. */
+  /** What is known of the effect before it happens; sealed with the intent entry. */
   readonly intent: JsonObject;
   /** The effect; then the words for it. */
   readonly effect: (signal: AbortSignal) => Promise<Effected>;
@@ -17,24 +20,19 @@ export type ReadyAction = {
 
 export type Effected = Pick<Executed<unknown>, "changeSet" | "evidence"> & { readonly presented: Presented };
 
+type Refused = { readonly kind: "refused"; readonly refusal: Refusal };
+
 /** Takes the facts again and reads what the effect depends on; changes nothing. */
 export async function validate(
   run: RunContext,
   authorized: AuthorizedAction,
   signal: AbortSignal,
-): Promise<ReadyAction | { readonly kind: "refused"; readonly refusal: Refusal }> {
-  const { action, proposed, arguments: args } = authorized.parsed;
-  const call = { tool: proposed.tool, arguments: args };
-  // INVARIANT: what is executed is what the decision saw (test/gateway/perform.test.ts).
-  if (!Buffer.from(authorized.decidedBytes).equals(canonicalBytes(args))) {
-    return { kind: "refused", refusal: notExecuted(call, "the arguments changed after the decision") };
-  }
-  const left = run.budgetLeft();
-  if (left.seconds <= 0) {
-    const amounts = { limit: 0, used: 0, asked: 1 };
-    return { kind: "refused", refusal: budgetExceeded("seconds of the run", amounts, null) };
-  }
-  const context = contextOf(run, authorized, left.seconds);
+): Promise<ReadyAction | Refused> {
+  const refusal = outdated(authorized) ?? (await changedFacts(run, authorized)) ?? spentBudget(run);
+  if (refusal !== null) return { kind: "refused", refusal };
+  const { action } = authorized.parsed;
+  const args = decidedArguments(authorized);
+  const context = contextOf(run, authorized);
   const prepared = await action.prepare(context, args, signal);
   switch (prepared.kind) {
     case "refused":
@@ -55,15 +53,53 @@ export async function validate(
   }
 }
 
-function contextOf(run: RunContext, { facts, parsed }: AuthorizedAction, leftSeconds: number): ActionContext {
+const callOf = ({ parsed }: AuthorizedAction) => ({ tool: parsed.proposed.tool, arguments: parsed.arguments });
+
+// INVARIANT: what is executed is what the decision saw (test/gateway/perform.test.ts).
+function outdated(authorized: AuthorizedAction): Refusal | null {
+  const isSame = Buffer.from(authorized.decidedBytes).equals(canonicalBytes(authorized.parsed.arguments));
+  return isSame ? null : notExecuted(callOf(authorized), "the arguments changed after the decision");
+}
+
+async function changedFacts(run: RunContext, authorized: AuthorizedAction): Promise<Refusal | null> {
+  const facts = await takeFacts(run, authorized.parsed);
+  if (facts.kind === "refused") return facts.refusal;
+  if (isDeepStrictEqual(facts, authorized.facts)) return null;
+  return notExecuted(callOf(authorized), "a path leads elsewhere than when it was decided on");
+}
+
+function spentBudget(run: RunContext): Refusal | null {
+  if (run.budgetLeft().seconds > 0) return null;
+  return budgetExceeded("seconds of the run", { limit: 0, used: 0, asked: 1 }, null);
+}
+
+/** The tool gets a copy made from the bytes that were decided on: it can't add to what is recorded (AUD-83). */
+function decidedArguments({ decidedBytes }: AuthorizedAction): JsonObject {
+  const read = parseStrictJson(decidedBytes);
+  if (read.kind === "refused") throw new Error(`canonical arguments that the gate refuses: \`${read.code}\``);
+  return read.value as JsonObject;
+}
+
+function contextOf(run: RunContext, authorized: AuthorizedAction): ActionContext {
+  const { facts, parsed } = authorized;
   return {
-    workspace: run.workspace,
+    workspace: pinned(run.workspace, authorized),
     fingerprints: run.fingerprints,
     pages: run.pages,
     paths: facts.paths,
     settings: run.settings,
     turn: parsed.proposed.call?.turn ?? 0,
     actionId: parsed.proposed.actionId,
-    leftMs: leftSeconds * 1000,
+    leftMs: run.budgetLeft().seconds * 1000,
   };
+}
+
+/** The hands, with each decided path leading where it led at the decision: a link changed since then leads nowhere else. */
+function pinned(workspace: Workspace, { facts }: AuthorizedAction): Workspace {
+  const places = new Map(facts.paths.map(({ kind: _effect, ...place }) => [place.requested, place]));
+  const resolve: Workspace["resolve"] = (path) => {
+    const place = places.get(path);
+    return place === undefined ? workspace.resolve(path) : Promise.resolve({ kind: "inside", ...place });
+  };
+  return { ...workspace, resolve };
 }

@@ -13,6 +13,7 @@ export { isAlive, type Registered, registerProcess, startTimeOf } from "./proces
 export { rebuildProjection } from "./projection.ts";
 export type { JobHandler, Queue } from "./queue.ts";
 export { type DatabaseRefusal, databaseRefusalOf } from "./refusals.ts";
+export { removeFolder } from "./remove-folder.ts";
 export { translateFileError, type UserId } from "./service-folder.ts";
 export type { Store } from "./store.ts";
 export { sweepLeftovers } from "./sweep-leftovers.ts";

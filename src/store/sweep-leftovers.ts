@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { currentBootId, isAlive, type ProcessIdentity, type Registration, readRegister } from "./process-register.ts";
+import { removeFolder } from "./remove-folder.ts";
 
 /** A process that SIGKILL was sent to is gone within this time, unless it hangs in the kernel. */
 const endTimeoutMs = 5_000;
@@ -46,7 +47,7 @@ async function sweep(home: string, record: Registration, lines: string[]): Promi
   }
   for (const path of record.paths) {
     if (!(await isBelow(home, path)) || !(await exists(path))) continue;
-    const isDone = (await mountsIn(path)).length === 0 && (await remove(path));
+    const isDone = (await mountsIn(path)).length === 0 && (await removeFolder(path));
     say(`removed ${path}`, `could not remove ${path}`, isDone);
   }
   return isClean;
@@ -91,13 +92,6 @@ async function isBelow(home: string, path: string): Promise<boolean> {
 
 function exists(path: string): Promise<boolean> {
   return lstat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-function remove(path: string): Promise<boolean> {
-  return rm(path, { recursive: true, force: true, maxRetries: 2 }).then(
     () => true,
     () => false,
   );

@@ -63,7 +63,7 @@ export async function createWorkspace(
 
   const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
   undo.defer(deps.registerProcess("a work folder", { pid: null, paths: [runFolder], mounts: [] }));
-  undo.defer(() => removeFolder(deps, runFolder));
+  undo.defer(() => removeFolder(runFolder));
   makeFolderWith(runFolder, 0o711);
   await refuseUnreachable(runFolder, runUid.owner);
   const sandbox = await makeSandboxFolders(deps, runFolder, runUid.owner);
@@ -159,7 +159,7 @@ function assemble(
           layDown(folder, files, owner);
           return await run(folder, request, signal);
         } finally {
-          await removeFolder(deps, folder);
+          await removeFolder(folder);
         }
       }),
     takeChanges: () =>

@@ -55,7 +55,7 @@ async function probe(
   undo.defer(() => runUid.release());
   const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
   undo.defer(deps.registerProcess("the sandbox of doctor", { pid: null, paths: [folder], mounts: [] }));
-  undo.defer(() => removeFolder(deps, folder));
+  undo.defer(() => removeFolder(folder));
   makeFolderWith(folder, 0o711);
   await refuseUnreachable(folder, runUid.owner);
   const canary = join(folder, "canary"); // readable by all: only the mounts keep it out of sight

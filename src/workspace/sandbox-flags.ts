@@ -34,6 +34,8 @@ const fixedEnvironment = {
   GIT_SEQUENCE_EDITOR: "false",
   DEBIAN_FRONTEND: "noninteractive",
   TZ: "UTC",
+  // Two edits of one length within a second would leave compiled code of the first one in use.
+  PYTHONDONTWRITEBYTECODE: "1",
 };
 
 /** The variables that every command finds, beside those that its shell sets. */

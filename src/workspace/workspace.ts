@@ -81,7 +81,10 @@ export type Workspace = AsyncDisposable & {
   deleteFile(path: string, expectedSha256: string): Promise<FileWrite>;
   /** Names beside a missing path that are close to it, best first, at most `count`. */
   closeNames(path: string, count: number): Promise<readonly string[]>;
-  /** One sandbox a command; at its end nothing in it lives. Throws SANDBOX_FAILED or WORKSPACE_POISONED, ABORTED on the signal. */
+  /**
+   * One sandbox a command; at its end nothing in it lives. Throws SANDBOX_FAILED or WORKSPACE_POISONED. A signal aborted before
+   * the start throws its reason; one aborted later ends the command, and the result says `isCanceled`.
+   */
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
   /** As `exec`, in a sandbox whose work folder holds these files alone, by name (ACI-11). */
   execApart(files: ReadonlyMap<string, Uint8Array>, request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;

@@ -20,7 +20,7 @@ export const settings: ActionSettings = {
   setupTimeoutMs: 600_000,
 };
 
-export type Answer = Presented & { readonly record: JsonObject };
+type Answer = Presented & { readonly record: JsonObject };
 
 /** One run's hands in a test: prepares, executes and presents as the gateway does, and checks each record on its way out. */
 export type Actor = AsyncDisposable & {

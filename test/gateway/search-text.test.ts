@@ -113,7 +113,8 @@ describe("search_text", () => {
 
   it("applies ignore rules, include or not, and tells what they hide (ACI-25)", async () => {
     const workspace = createFakeWorkspace({ ".gitignore": "# made\nbuild/\n*.log\n", "src/a.ts": "x\n" }, runOnFiles);
-    workspace.files.set("build/out.log", Buffer.from("needle\n"));
+    workspace.files.set("build/out.log", Buffer.from("needle\nneedle\n"));
+    workspace.files.set("src/top.log", Buffer.from("needle\n"));
     await using actor = await createActor(workspace);
 
     const empty = await actor.call("search_text", { pattern: "needle" });
@@ -122,10 +123,10 @@ describe("search_text", () => {
 
     expect(empty).toMatchObject({
       status: "empty",
-      record: { ignored_matching_lines: 1, next: { arguments: { path: "build/out.log" } } },
+      record: { ignored_matching_lines: 3, next: { arguments: { path: "build/out.log" } } },
     });
-    expect(included.status).toBe("empty");
-    expect(inside).toMatchObject({ status: "ok", record: { matching_lines: 1, ignored_rule: ".gitignore:2" } });
+    expect(included).toMatchObject({ status: "empty", record: { ignored_matching_lines: 3 } });
+    expect(inside).toMatchObject({ status: "ok", record: { matching_lines: 2, ignored_rule: ".gitignore:2" } });
     expect(inside.text).toContain("ignored by .gitignore:2");
   });
 
@@ -236,6 +237,7 @@ describe("find_files (ACI-26)", () => {
   it("holds ignore rules against the glob, and tells what they hide", async () => {
     const workspace = createFakeWorkspace({ ".gitignore": "*.log\nbuild/\n" }, runOnFiles);
     workspace.files.set("build/x.log", Buffer.from(""));
+    workspace.files.set("src/y.log", Buffer.from(""));
     await using actor = await createActor(workspace);
 
     const empty = await actor.call("find_files", { glob: "**/*.log" });
@@ -243,7 +245,7 @@ describe("find_files (ACI-26)", () => {
 
     expect(empty).toMatchObject({
       status: "empty",
-      record: { ignored_files_count: 1, next: { arguments: { path: "build" } } },
+      record: { ignored_files_count: 2, next: { arguments: { path: "build" } } },
     });
     expect(inside).toMatchObject({ status: "ok", record: { ignored_rule: ".gitignore:2", files_count: 1 } });
   });

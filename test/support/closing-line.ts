@@ -1,17 +1,18 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends the output with `N passed, N failed`, which any reader of a test run understands. */
+/**
+ * Names what did not run on this machine (some barriers need root, or a user without it), and ends the output with
+ * `N passed, N failed`, which any reader of a test run understands.
+ */
 export class ClosingLine implements Reporter {
   onTestRunEnd(testModules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
-    const states = testModules.flatMap((module) => [...module.children.allTests()]).map((test) => test.result().state);
-    const passedCount = states.filter((state) => state === "passed").length;
+    const tests = testModules.flatMap((module) => [...module.children.allTests()]);
+    const inState = (state: string) => tests.filter((test) => test.result().state === state);
     // A file that can't be loaded has no tests, and one whose beforeAll fails has none that failed.
-    const broken = testModules.filter(
-      (module) =>
-        module.state() === "failed" &&
-        ![...module.children.allTests()].some((test) => test.result().state === "failed"),
-    );
-    const failedCount = states.filter((state) => state === "failed").length + broken.length + unhandledErrors.length;
-    process.stdout.write(`\n${passedCount} passed, ${failedCount} failed\n`);
+    const failedIn = (module: TestModule) => [...module.children.allTests("failed")].length;
+    const broken = testModules.filter((module) => module.state() === "failed" && failedIn(module) === 0);
+    const failedCount = inState("failed").length + broken.length + unhandledErrors.length;
+    for (const test of inState("skipped")) process.stdout.write(`\nnot run on this machine: ${test.fullName}`);
+    process.stdout.write(`\n${inState("passed").length} passed, ${failedCount} failed\n`);
   }
 }

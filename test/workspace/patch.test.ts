@@ -76,7 +76,7 @@ const change = (path: string, content: Uint8Array | null, mode: FileMode = "1006
 
 const apply = async (changes: readonly FileChange[]): Promise<string> => {
   const changeSet: ChangeSet = { changes };
-  return treeAfter(await renderPatch(home.deps, base, changeSet, never));
+  return treeAfter(Buffer.from(await renderPatch(home.deps, base, changeSet, never)));
 };
 
 describe("renderPatch", () => {

@@ -16,7 +16,7 @@ const fixed = (added: string): string =>
  --uid 1000 --gid 1000 --hostname sandbox --die-with-parent --new-session --cap-drop ALL --clearenv
  --setenv PATH /opt/tools/bin:/usr/local/bin:/usr/bin:/bin --setenv HOME /home/agent --setenv TMPDIR /tmp --setenv LANG C.UTF-8 --setenv CI 1
  --setenv TERM dumb --setenv NO_COLOR 1 --setenv PAGER cat --setenv GIT_PAGER cat --setenv GIT_TERMINAL_PROMPT 0 --setenv GIT_EDITOR false
- --setenv GIT_SEQUENCE_EDITOR false --setenv DEBIAN_FRONTEND noninteractive --setenv TZ UTC
+ --setenv GIT_SEQUENCE_EDITOR false --setenv DEBIAN_FRONTEND noninteractive --setenv TZ UTC --setenv PYTHONDONTWRITEBYTECODE 1
  --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/sbin /sbin --symlink usr/lib /lib --symlink usr/lib64 /lib64
  --dir /etc --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --ro-bind-try /etc/alternatives /etc/alternatives
  --ro-bind-try /etc/ssl/certs /etc/ssl/certs --ro-bind /gen/passwd /etc/passwd --ro-bind /gen/group /etc/group

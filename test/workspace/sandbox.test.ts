@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepLeftovers } from "../../src/store/index.ts";
-import type { Workspace } from "../../src/workspace/index.ts";
+import { defaultTreeLimits, type Workspace } from "../../src/workspace/index.ts";
 import { readProcess } from "../../src/workspace/process-tree.ts";
 import { runInSandbox } from "../../src/workspace/sandbox.ts";
 import { makeSandboxFolders } from "../../src/workspace/sandbox-place.ts";
-import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome } from "../support/checkout.ts";
+import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome, testRunUids } from "../support/checkout.ts";
 
 const asRoot = process.geteuid?.() === 0;
 let home: TestHome;
@@ -51,6 +51,7 @@ describe("a command in the sandbox", () => {
       "PAGER=cat",
       "PATH=/opt/tools/bin:/usr/local/bin:/usr/bin:/bin",
       "PWD=/workspace",
+      "PYTHONDONTWRITEBYTECODE=1",
       "SHLVL=1",
       "TERM=dumb",
       "TMPDIR=/tmp",
@@ -222,7 +223,7 @@ describe("the end of a command", () => {
     expect(result.stdoutBytes).toBe(100_000_004);
     expect(result.output.length).toBe(16 * 1024 * 1024);
     expect(result.droppedBytes).toBe(100_000_004 - 16 * 1024 * 1024);
-    expect(result.text.endsWith("x".repeat(100) + "end\n")).toBe(true);
+    expect(result.text.endsWith(`${"x".repeat(100)}end\n`)).toBe(true);
     expect(process.memoryUsage().rss - before).toBeLessThan(96 * 1024 * 1024);
   });
 
@@ -269,24 +270,30 @@ describe("commands and file calls of the host", () => {
 describe("a service that is killed", () => {
   it("leaves no process, and its folder and lock are found by the next start", async () => {
     const script = join(home.folder, "service.ts");
-    const support = new URL("../support/checkout.ts", import.meta.url).pathname;
     const ownHome = join(home.folder, "killed-home");
+    const room = (name: string): string => JSON.stringify(new URL(`../../src/${name}/index.ts`, import.meta.url).href);
+    const options = {
+      ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} },
+      ...{ limits: defaultTreeLimits, buildOutput: [], seccompFilter: null },
+    };
     writeFileSync(
       script,
-      `import { aWorkspace, never, noTools } from ${JSON.stringify(support)};
-import { registerProcess } from ${JSON.stringify(new URL("../../src/store/index.ts", import.meta.url).pathname)};
-import { defaultSearchPath, openBase, defaultTreeLimits } from ${JSON.stringify(new URL("../../src/workspace/index.ts", import.meta.url).pathname)};
+      `import { registerProcess } from ${room("store")};
+import { createWorkspace, defaultSearchPath, openBase, defaultTreeLimits } from ${room("workspace")};
 import { randomBytes } from "node:crypto";
 const home = ${JSON.stringify(ownHome)};
-const deps = { home, searchPath: defaultSearchPath, randomBytes, registerProcess: (what, entry) => registerProcess(home, what, entry) };
+const never = new AbortController().signal;
+const registered = (what, entry) => registerProcess(home, what, entry);
+const deps = { home, searchPath: defaultSearchPath, randomBytes, registerProcess: registered };
 const { base } = await openBase(deps, { kind: "path", path: process.argv[2] }, defaultTreeLimits, never);
-const workspace = await aWorkspace({ folder: ${JSON.stringify(home.folder)}, deps }, base);
-await workspace.exec({ program: { kind: "shell", script: "setsid sleep 306 & sleep 307" }, timeoutMs: 60000 }, never);
+const workspace = await createWorkspace(deps, base, ${JSON.stringify(options)}, never);
+const program = { kind: "shell", script: "setsid sleep 306 & sleep 307" };
+await workspace.exec({ program, timeoutMs: 60000 }, never);
 `,
     );
     const repository = readdirSync(home.folder).find((name) => name.startsWith("repository-")) ?? "";
     const service = spawn(process.execPath, [script, join(home.folder, repository)], { stdio: "inherit" });
-    await waitFor(() => findCommand("sleep 306"), 15_000);
+    await waitFor(() => findCommand("sleep 306"), 30_000);
 
     service.kill("SIGKILL");
     await once(service, "exit");
