@@ -1,7 +1,7 @@
-import { type ChangeSet, CountersignError, emptyChangeSet } from "../domain/index.ts";
+import { type ChangeSet, CountersignError } from "../domain/index.ts";
 import { holdLease } from "./lease.ts";
 import { prepare } from "./prepare.ts";
-import { type ReadBack, readBack } from "./read-back.ts";
+import { fromRecord, type ReadBack, readBack } from "./read-back.ts";
 import type { LocalRequest, RunDeps, RunPhase } from "./run-deps.ts";
 import { recordPhase } from "./run-record.ts";
 import type { RunReport, TestRun } from "./run-report.ts";
@@ -42,7 +42,7 @@ async function carry(deps: RunDeps, session: Session, signal: AbortSignal): Prom
   let before: TestRun | null = null;
   let after: TestRun | null = null;
   let end: WorkEnd | null = null;
-  let read: ReadBack = { authorized: emptyChangeSet, leftOut: [], refusedCauses: [] };
+  let read: ReadBack | null = null;
   try {
     before = await inPhase(deps, session, "verify_before", () => verifyTree(deps, session, null, signal));
     ({ end, read } = await inPhase(deps, session, "work", () => workInCheckout(deps, session, signal)));
@@ -52,7 +52,7 @@ async function carry(deps: RunDeps, session: Session, signal: AbortSignal): Prom
     }
     return { before, after, end, readBack: read };
   } catch (error) {
-    return { before, after, end: endOfError(error, signal), readBack: read };
+    return { before, after, end: endOfError(error, signal), readBack: read ?? fromRecord(session) };
   }
 }
 

@@ -1,16 +1,10 @@
-import {
-  attribute,
-  type ChangeSet,
-  type FileChange,
-  isCountersignError,
-  type RunId,
-  type TraceId,
-} from "../domain/index.ts";
+import { isCountersignError, type RunId, type TraceId } from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
 import { readRunChangeSets } from "../ledger/index.ts";
 import { ownerState, processOwner } from "../store/index.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
+import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { recordEnd } from "./run-record.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
@@ -99,18 +93,6 @@ async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string | nul
   if (recorded.length === 0) return "";
   const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
   if (base === null) return null;
-  const changes = [...attribute(recorded).values()].flatMap(({ change }) =>
-    againstBase(change, base.entries.get(change.path)),
-  );
-  changes.sort((a, b) => (a.path < b.path ? -1 : 1));
-  const changeSet: ChangeSet = { changes };
-  return changes.length === 0 ? "" : deps.workspace.renderPatch(base, changeSet);
-}
-
-/** A change as it stands against the base; none where the path is back at what it was. */
-function againstBase(change: FileChange, before: FileChange["before"] | undefined): readonly FileChange[] {
-  const { after } = change;
-  const isSame =
-    after === null ? before === undefined : before?.blobSha === after.blobSha && before.mode === after.mode;
-  return isSame ? [] : [{ ...change, before: before ?? null }];
+  const changeSet = recordedChanges(base, recorded);
+  return changeSet.changes.length === 0 ? "" : deps.workspace.renderPatch(base, changeSet);
 }

@@ -18,6 +18,7 @@ import {
   untrusted,
 } from "../domain/index.ts";
 import { createFingerprints, modelTools, type RunContext } from "../gateway/index.ts";
+import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -60,7 +61,8 @@ export async function work(
 }
 
 /** An error or an abort as the end of the proposing. */
-export function endOfError(error: unknown, signal: AbortSignal): WorkEnd {
+export function endOfError(thrown: unknown, signal: AbortSignal): WorkEnd {
+  const error = translateFileError(thrown, "COUNTERSIGN_HOME"); // a full disk is met by whoever writes next
   const stopReason = stopReasonOfError(error, signal);
   return { stopReason, title: "", summary: "", detail: stopReason === "cancelled" ? "" : describe(error) };
 }

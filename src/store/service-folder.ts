@@ -69,8 +69,8 @@ const unreachableCodes = new Set(["EACCES", "EPERM", "ENOTDIR", "EROFS", "ELOOP"
 
 /** What the file system said about a path of the service folder, in our words; anything else goes through. */
 export function translateFileError(error: unknown, home: string): unknown {
-  const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  const at = path ?? home;
+  const { code, path, dest } = error instanceof Error ? (error as NodeJS.ErrnoException & { dest?: string }) : {};
+  const at = dest ?? path ?? home;
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new CountersignError("DISK_FULL", `no space is left at \`${at}\``, { cause: error });
   }

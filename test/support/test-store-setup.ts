@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -53,6 +53,8 @@ function removeHomesOfKilledRuns(): void {
   for (const name of readdirSync(tmpdir())) {
     const parts = nameForm.exec(name);
     if (parts === null || isAlive(Number(parts[1]), Number(parts[2]))) continue;
-    rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    const home = join(tmpdir(), name);
+    if (statSync(home, { throwIfNoEntry: false })?.uid !== process.getuid?.()) continue; // another user's: not ours to remove
+    rmSync(home, { recursive: true, force: true });
   }
 }
