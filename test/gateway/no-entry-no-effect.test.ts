@@ -117,10 +117,10 @@ describe("no entry, no effect", () => {
           await other.sql("select pg_advisory_xact_lock($1)", [advisoryLocks.ledger], tx);
           const writing = ledger.append(...parts);
           let isOver = false;
-          const over = writing.then(
-            () => void (isOver = true),
-            () => void (isOver = true),
-          );
+          const end = (): void => {
+            isOver = true;
+          };
+          const over = writing.then(end, end);
           while (!isOver) await endWaitingWriter(other, tx);
           await over;
           return writing;
