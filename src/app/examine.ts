@@ -46,7 +46,7 @@ export async function examine(
 }
 
 /** A part as a check: what it says where it works, else the error's one line and its remedy. */
-export async function tryPart(name: string, attempt: () => Promise<string>): Promise<Check> {
+async function tryPart(name: string, attempt: () => Promise<string>): Promise<Check> {
   try {
     return { name, ok: true, detail: await attempt(), remedy: "" };
   } catch (error) {

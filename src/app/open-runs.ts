@@ -147,7 +147,7 @@ export const workspaceDepsOf = (deps: CountersignDeps, { home, searchPath }: Cou
 });
 
 /** The hands of the workspace room with the operator's settings closed over. */
-export async function workspaceHands(
+async function workspaceHands(
   deps: CountersignDeps,
   settings: CountersignSettings,
   operator: OperatorSettings,

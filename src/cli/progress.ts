@@ -63,7 +63,7 @@ function uncommittedLine(paths: readonly string[]): string {
 }
 
 /** Tool, decision, result and time of one action, with the reason where it did nothing. */
-export function actionLine(outcome: ActionOutcome): string {
+function actionLine(outcome: ActionOutcome): string {
   const decision = outcome.decision?.effect ?? "-";
   const result = outcome.state === "succeeded" ? outcome.status : outcome.state;
   const columns = [outcome.tool.padEnd(16), decision.padEnd(6), result.padEnd(9), duration(outcome.durationMs)];

@@ -38,6 +38,3 @@ export const newApprovalId = (source: IdSource): ApprovalId => uuidV7(source) as
 /** The id, or null where the text is no UUID in lower case. */
 export const parseRunId = (text: string): RunId | null => (uuidForm.test(text) ? (text as RunId) : null);
 export const parseActionId = (text: string): ActionId | null => (uuidForm.test(text) ? (text as ActionId) : null);
-
-/** The last 8 hex digits of a run id: the first ones are the time and collide (GH-86). */
-export const shortRunId = (runId: RunId): string => runId.slice(-8);

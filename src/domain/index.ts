@@ -65,7 +65,6 @@ export {
   parseRunId,
   type RandomBytes,
   type RunId,
-  shortRunId,
   type TraceId,
 } from "./ids.ts";
 export {

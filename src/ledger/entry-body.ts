@@ -1,7 +1,7 @@
 import { type Actor, CountersignError, canonicalBytes, type LedgerEntry } from "../domain/index.ts";
 
 /** AUD-41. */
-export const entrySizeLimitBytes = 16 * 1024;
+const entrySizeLimitBytes = 16 * 1024;
 
 /**
  * The bytes that are stored and hashed: canonical JSON of the entry's known keys (AUD-41). Throws

@@ -4,14 +4,12 @@
  * Never: no entry is changed or taken away, no argument or result reaches SQL unsealed, nothing here decides.
  */
 export type { AuditEvent, AuditedAction } from "./audited-action.ts";
-export { type Keys, openKeys, originOf, type Sealed, type SealPlace } from "./keys.ts";
+export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
 export { type Ledger, type LedgerDeps, openLedger } from "./ledger.ts";
 export {
-  consistencyProof,
   inclusionProof,
   leafHash,
   type TreeHead,
-  verifyConsistency,
   verifyInclusion,
 } from "./merkle.ts";
 export type { NewBatch, RunLease } from "./prepare-batch.ts";

@@ -15,7 +15,7 @@ export type ReadNodes = (places: readonly NodePlace[]) => Promise<readonly Uint8
 
 export const emptyTree: Frontier = { size: 0, roots: [] };
 
-export const hashSizeBytes = 32;
+const hashSizeBytes = 32;
 
 /** SHA-256(0x00 ‖ body): the first byte keeps a leaf from being taken for a node. */
 export function leafHash(body: Uint8Array): Uint8Array {
@@ -26,7 +26,7 @@ export function leafHash(body: Uint8Array): Uint8Array {
 }
 
 /** SHA-256(0x01 ‖ left ‖ right). */
-export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
+function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   const input = Buffer.allocUnsafe(1 + 2 * hashSizeBytes);
   input[0] = 0x01;
   input.set(left, 1);

@@ -9,7 +9,7 @@ export const floorVersion = "1";
 export type FloorDenial = { readonly policyId: `floor:${string}`; readonly advice: string };
 
 /** Writes to GitHub (AUD-19): the host's alone. Merging, approving and dismissing a review are no tools, so they are unknown. */
-export const githubWrites: ReadonlySet<string> = new Set([
+const githubWrites: ReadonlySet<string> = new Set([
   "push_commit",
   "open_pull_request",
   "update_pull_request",

@@ -17,7 +17,7 @@ const plain = /^[a-z0-9_-][a-z0-9._-]*[a-z0-9_-]$/;
  * A name as the most forgiving file system would compare it: no code points that are not seen, compatibility normal form,
  * folded case (through upper case, since `ſ` and `ı` have no lower-case way to `s` and `i`), no dots and spaces at the end.
  */
-export function foldName(name: string): string {
+function foldName(name: string): string {
   if (plain.test(name)) return name;
   return name
     .replace(unseen, "")

@@ -12,7 +12,6 @@ export type {
   RepositoryPolicy,
 } from "./authorization-request.ts";
 export type { BaseFiles } from "./derive-verify.ts";
-export { githubWrites } from "./floor.ts";
 export { type CatalogueEntry, compilePolicies, loadPolicies, type PolicyDeps } from "./load-policies.ts";
 export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
 export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";

@@ -34,7 +34,7 @@ export type EmbeddedServer = { readonly databaseUrl: string; release(): Promise<
  * User and group of the server where root starts us and names none: PostgreSQL refuses to run as root. An id that owns
  * nothing, just below the example range of `COUNTERSIGN_RUN_UIDS`; it needs no entry in /etc/passwd.
  */
-export const defaultDatabaseUser: UserId = { uid: 64_199, gid: 64_199 };
+const defaultDatabaseUser: UserId = { uid: 64_199, gid: 64_199 };
 
 /** What the users of one server are called in the process register. */
 const clientLabel = "user of the embedded database";

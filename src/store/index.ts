@@ -6,7 +6,6 @@
  */
 export { advisoryLocks } from "./advisory-locks.ts";
 export type { Database, Transaction } from "./database.ts";
-export { defaultDatabaseUser } from "./embedded-server.ts";
 export { openStore, type StoreDeps, type StoreOptions } from "./open-store.ts";
 export { ownerState, processOwner } from "./process-owner.ts";
 export { isAlive, type Registered, registerProcess, startTimeOf } from "./process-register.ts";

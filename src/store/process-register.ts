@@ -29,7 +29,7 @@ export type Registered = {
 const nameForm = /^(\d+)-(\d+)-[0-9a-f]{16}\.json$/;
 
 /** Folder of the register; 0700. */
-export const registerFolder = (home: string): string => join(home, "processes");
+const registerFolder = (home: string): string => join(home, "processes");
 
 /** Null where the process is gone; a zombie counts as gone, for nobody may ever reap it. */
 export function startTimeOf(pid: number): number | null {

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApprovalId, newApprovalId } from "../../src/domain/index.ts";
 import { type ApprovalAnswer, answerApproval, perform } from "../../src/gateway/index.ts";
+import { parse } from "../../src/gateway/parse.ts";
+import { bindingsOf } from "../../src/gateway/pending-approval.ts";
+import { openTrail } from "../../src/gateway/trail.ts";
 import { readRunEntries } from "../../src/ledger/index.ts";
 import { createFakeWorkspace, type FakeWorkspace } from "../support/fake-workspace.ts";
 import {
@@ -196,6 +199,24 @@ describe("an approval on the terminal", () => {
     workspace.files.set("src/other.ts", Buffer.from("x"));
 
     expect((await answerTo(question)).state).toBe("succeeded");
+  });
+
+  it("binds to what an argument means: a limit of time is advisory, the command is not (AUD-35)", async () => {
+    await ask();
+    const boundOf = async (args: unknown) => {
+      const parsed = parse(gateway.deps.catalogue, aCall(run, "run_command", args));
+      if (parsed.kind !== "parsed") throw new Error("a sample that does not parse");
+      const trail = openTrail(() => new Uint8Array(32), parsed.proposed, 0);
+      const decision = gateway.policies.authorize([], run.repositoryPolicies);
+      const facts = { kind: "facts", paths: [], risk: "RESTRICTED" } as const;
+      const { argumentsCommitment } = await bindingsOf(run, trail, { parsed, facts, decision });
+      return argumentsCommitment;
+    };
+
+    const asked = await boundOf({ command: "ls", timeout_s: 60 });
+
+    expect(await boundOf({ command: "ls", timeout_s: 90 })).toBe(asked);
+    expect(await boundOf({ command: "ls -l", timeout_s: 60 })).not.toBe(asked);
   });
 
   it("facts that changed meanwhile can still deny, and the approval is not used (AUD-36)", async () => {

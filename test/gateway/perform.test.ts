@@ -315,6 +315,20 @@ describe("perform", () => {
     expect(run.recorded.map(({ actionId }) => actionId)).toEqual([first.actionId, second.actionId]);
   });
 
+  it("keeps one dense history of reads that are made side by side", async () => {
+    const run = await gateway.newRun(createFakeWorkspace(files));
+    const other = await gateway.newRun(createFakeWorkspace(files));
+
+    const outcomes = await Promise.all(
+      [run, other, run, other, run, run].map((one) => call(gateway, one, "read_file", { path: "src/a.ts" })),
+    );
+    const again = await Promise.all(outcomes.map(({ actionId }) => gateway.readAgain(actionId)));
+
+    expect(again.map(({ states }) => states)).toEqual(outcomes.map(() => executed));
+    expect(again.map(({ transactionCount }) => transactionCount)).toEqual(outcomes.map(() => 3));
+    expect(again.at(-1)?.verification.findings).toEqual([]);
+  });
+
   it("lets a run whose time is over do nothing more", async () => {
     const workspace = createFakeWorkspace(files);
     const run = await gateway.newRun(workspace, { budgetLeft: () => ({ steps: 1, tokens: 1, seconds: 0 }) });

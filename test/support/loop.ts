@@ -24,7 +24,7 @@ import {
 
 const origin = { kind: "issue_body", authorId: "7", authorCanWrite: false } as const;
 
-export const toolPlaces: ReadonlyMap<string, ToolPlace> = new Map([
+const toolPlaces: ReadonlyMap<string, ToolPlace> = new Map([
   ["read_file", "host_read"],
   ["find_files", "host_read"],
   ["search_text", "sandbox_read"],
