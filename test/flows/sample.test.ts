@@ -6,7 +6,7 @@ import { type Countersign, type Ended, openCountersign } from "../support/counte
 import { testsOnPatchedClone } from "../support/patched-clone.ts";
 import { AuditedRun, ListedRuns, RunReport, readJson, Verified } from "../support/run-report.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 let countersign: Countersign;
 let model: ScriptedModel;
