@@ -30,6 +30,10 @@ describe("a table", () => {
     ).toBe("A    LONG  C\nabc  d     e f g\n");
   });
 
+  it("keeps a cell on its line, whatever stands in it", () => {
+    expect(table([["a\nconclusion  success", "b"]])).toBe("a\\nconclusion  success  b\n");
+  });
+
   it("is nothing without rows", () => {
     expect(table([])).toBe("");
   });

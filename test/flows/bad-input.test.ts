@@ -8,7 +8,7 @@ import { call, finish, startPlannedModel } from "../support/planned-model.ts";
 import { RunReport, readJson } from "../support/run-report.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const isRoot = process.getuid?.() === 0;
 const standard = resolve(import.meta.dirname, "../../policies/standard");

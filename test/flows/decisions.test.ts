@@ -8,7 +8,7 @@ import { call, finish, startPlannedModel } from "../support/planned-model.ts";
 import { AuditedRun, RunReport, readJson, Verified } from "../support/run-report.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 let countersign: Countersign;
 let repository: string;

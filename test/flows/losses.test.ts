@@ -6,7 +6,7 @@ import { call, finish, type Move, startPlannedModel } from "../support/planned-m
 import { RunReport, readJson } from "../support/run-report.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 let countersign: Countersign;
 

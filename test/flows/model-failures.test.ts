@@ -9,7 +9,7 @@ import { runInProcess } from "../support/run-in-process.ts";
 import { RunReport, readJson } from "../support/run-report.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 /** Long enough for a busy machine to answer, short enough to wait for. */
 const silenceMs = 3_000;

@@ -8,7 +8,7 @@ import { testsOnPatchedClone } from "../support/patched-clone.ts";
 import { writeMakeProject, writeUnittestProject } from "../support/projects.ts";
 import { RunReport, readJson } from "../support/run-report.ts";
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 /** Printed in the test's name: a failure can be repeated by setting it here. */
 const seed = Date.now() % 1_000_000;

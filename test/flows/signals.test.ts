@@ -13,7 +13,7 @@ import { call, finish, type Move, startPlannedModel } from "../support/planned-m
 import { AuditedRun, ListedRuns, readJson, Verified } from "../support/run-report.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
 
 /** A stop is felt at once; the bound is generous for a machine that does much else. */
 const stopWithinMs = 20_000;
@@ -29,6 +29,8 @@ beforeAll(async () => {
     ".github/countersign.yml": "version: 1\nverify: { run: sleep 601, timeout_s: 600 }\n",
   });
   writeFileSync(join(countersign.folder, "issue.md"), "# Write a note\n");
+  // Makes the cluster, so that no test's time holds it.
+  expect(await countersign.command(["runs", "list"])).toMatchObject({ exitCode: 0, stdout: "no runs yet\n" });
 });
 
 afterAll(() => countersign[Symbol.asyncDispose]());
@@ -60,7 +62,7 @@ function isRunning(...argv: readonly string[]): boolean {
 }
 
 const untilRunning = (...argv: readonly string[]): Promise<void> =>
-  vi.waitFor(() => expect(isRunning(...argv)).toBe(true), { timeout: 60_000, interval: 20 });
+  vi.waitFor(() => expect(isRunning(...argv)).toBe(true), { timeout: 150_000, interval: 20 });
 
 /** Nothing of ours is left: no process, mount, work folder, claim or registration, and the database is stopped. */
 function expectNothingLeft(): void {

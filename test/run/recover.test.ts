@@ -7,7 +7,7 @@ import { call, finish, startPlannedModel } from "../support/planned-model.ts";
 import { runInProcess, settleInProcess } from "../support/run-in-process.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let countersign: Countersign;
 /** A run that has ended, and its patch. */
