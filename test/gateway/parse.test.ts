@@ -234,6 +234,18 @@ describe("a hostile proposal through the whole gateway", () => {
     expect(verification.findings).toEqual([]);
   });
 
+  it("ends no run where a ready call of ours would cut a character in two", async () => {
+    const run = await gateway.newRun(createFakeWorkspace({}));
+
+    const content = `${"x".repeat(1_999)}${"😀".repeat(20_000)}`;
+    const outcome = await call(gateway, run, "create_file", { path: "a.txt", content });
+    const { verification } = await gateway.readAgain(outcome.actionId);
+
+    expect(outcome).toMatchObject({ state: "invalid", refusal: { code: "too_large" } });
+    expect(JSON.stringify(outcome.record)).not.toMatch(/\\ud83d/);
+    expect(verification.findings).toEqual([]);
+  });
+
   it.each(["planted-tool", "\ud800planted", `${"x".repeat(127)}😀`, "planted tool with words"])(
     "keeps the name of an unknown tool sealed: %j",
     async (tool) => {
