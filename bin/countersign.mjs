@@ -2,13 +2,18 @@
 // The package's command. It checks the platform, changes over to the pinned Node.js where this one is too old to strip
 // types, and only then loads the program.
 import { spawn } from "child_process";
+import { join } from "path";
 import { fileURLToPath } from "url";
-import { pinnedNode, requirePinnedNode, requirePlatform } from "./platform.mjs";
+import { pinnedNode, requirePinnedNode, requirePlatform, root } from "./platform.mjs";
 
 const oldestMajor = 24;
 
 requirePlatform();
 if (Number(process.versions.node.split(".")[0]) >= oldestMajor) {
+  // Stripping types and compiling take most of a short command's time. The cache lies with the code that it is made of:
+  // whoever may write it may change the code as well. Where nobody may, nothing is cached and nothing fails.
+  const { enableCompileCache } = await import("module");
+  enableCompileCache(join(root, "node_modules", ".cache", "countersign"));
   await import("../src/main.ts");
 } else {
   requirePinnedNode();

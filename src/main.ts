@@ -93,6 +93,12 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     openRecords: () => openRecords(deps, settings, signal),
     openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel() }, hooks, signal),
     examine: (parts, examineSignal) => examine(deps, { ...settings, createModel }, parts, examineSignal),
+    bench: async (request, benchSignal) => {
+      const { runBench } = await import("./bench/index.ts"); // no other command pays for it
+      const { home, policiesFolder, runUids } = config;
+      const place = { home, policiesFolder, runUids, program: join(root, "bin", "countersign.mjs") };
+      return runBench({ ...deps, progress: deps.notice }, place, request, benchSignal);
+    },
     toolSchemas,
     schemasFolder: join(root, "tools_schemas"),
   };

@@ -35,6 +35,15 @@ export type CliDeps = {
   }) => Promise<RunDeps & AsyncDisposable>;
   /** Tries the parts named, each for real. */
   readonly examine: (parts: ReadonlySet<"all" | "sandbox" | "model">, signal: AbortSignal) => Promise<readonly Check[]>;
+  /** Measures one row or all and shows their tables: the same as JSON, and whether the figures without time in them hold. */
+  readonly bench: (
+    request: {
+      readonly only: string | null;
+      readonly size: "short" | "bench" | "soak";
+      readonly show: (table: string) => void;
+    },
+    signal: AbortSignal,
+  ) => Promise<{ readonly json: JsonObject; readonly ok: boolean }>;
   /** Text of each file of `tools_schemas/`, by name. */
   readonly toolSchemas: () => ReadonlyMap<string, string>;
   readonly schemasFolder: string;

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { CountersignError, isCountersignError } from "../domain/index.ts";
 import { addAuditCommands } from "./audit-commands.ts";
+import { addBenchCommand } from "./bench-command.ts";
 import type { CliDeps } from "./cli-deps.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { addRunCommand } from "./run-command.ts";
@@ -62,6 +63,7 @@ function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Comma
   addDoctorCommand(program, deps, finish);
   addAuditCommands(program, deps, finish);
   addRunsCommands(program, deps);
+  addBenchCommand(program, deps, finish);
   addSchemasCommand(program, deps);
   return program;
 }

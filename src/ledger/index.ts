@@ -7,6 +7,8 @@ export type { AuditEvent, AuditedAction } from "./audited-action.ts";
 export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
 export { type Ledger, type LedgerDeps, openLedger } from "./ledger.ts";
 export {
+  appendLeaves,
+  emptyTree,
   inclusionProof,
   leafHash,
   type TreeHead,

@@ -15,6 +15,7 @@ export type { BaseFiles } from "./derive-verify.ts";
 export { type CatalogueEntry, compilePolicies, loadPolicies, type PolicyDeps } from "./load-policies.ts";
 export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
 export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";
+export { rawEvaluation } from "./raw-evaluation.ts";
 export { compileRepositoryPolicies, type ForbidText, noRepositoryPolicies } from "./repository-policies.ts";
 export {
   loadRepositorySettings,

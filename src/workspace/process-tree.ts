@@ -62,8 +62,15 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** It is started right after the init, so that its pid is mostly one of the next: no need to read all of `/proc`. */
+const likelyPids = 8;
+
 /** The process that is number 2 in the namespace of which `init` is number 1. */
 export function findSupervisor(init: ProcessFacts): ProcessFacts | null {
+  for (let pid = init.pid + 1; pid <= init.pid + likelyPids; pid++) {
+    const facts = readProcess(pid);
+    if (facts?.parentPid === init.pid && innerPid(pid) === 2) return facts;
+  }
   return descendantsOf(init.pid).find(({ pid, parentPid }) => parentPid === init.pid && innerPid(pid) === 2) ?? null;
 }
 

@@ -1,0 +1,96 @@
+import { arch, availableParallelism, loadavg, release } from "node:os";
+import { CountersignError, type JsonObject } from "../domain/index.ts";
+import { type BenchDeps, type BenchSettings, openBenchPlace } from "./bench-place.ts";
+import { type Figure, figureJson, isMet, type Size } from "./figure.ts";
+import { appendRow } from "./rows/append.ts";
+import { bookkeepingRow } from "./rows/bookkeeping.ts";
+import { checkoutRow } from "./rows/checkout.ts";
+import { decisionRow } from "./rows/decision.ts";
+import { editsRow } from "./rows/edits.ts";
+import { loopRow } from "./rows/loop.ts";
+import { merkleRow } from "./rows/merkle.ts";
+import { performRow } from "./rows/perform.ts";
+import type { Row } from "./rows/row.ts";
+import { sandboxRow } from "./rows/sandbox.ts";
+import { startRow } from "./rows/start.ts";
+import { stepsRow } from "./rows/steps.ts";
+import { verifyRow } from "./rows/verify.ts";
+import { tableOf } from "./table.ts";
+
+/** In the order in which they are measured. */
+const rows: readonly Row[] = [
+  loopRow,
+  stepsRow,
+  merkleRow,
+  appendRow,
+  performRow,
+  decisionRow,
+  bookkeepingRow,
+  verifyRow,
+  sandboxRow,
+  checkoutRow,
+  startRow,
+  editsRow,
+];
+
+export const rowNames: readonly string[] = rows.map(({ name }) => name);
+
+/** What is to be measured: one row, or all. `show` gets the table of each row as soon as it is there. */
+export type BenchRequest = {
+  readonly only: string | null;
+  readonly size: Size;
+  readonly show: (table: string) => void;
+};
+
+export type BenchReport = {
+  readonly json: JsonObject;
+  /** Whether each figure holds that has nothing of the machine in it. Times are printed beside their goals, never judged. */
+  readonly ok: boolean;
+};
+
+/**
+ * Measures the rows asked for, one after another, each beside its floors in the same run, and removes all that it made.
+ * Throws `USAGE` for a row that there is none of, the reason of the signal, and what a measured part throws.
+ */
+export async function runBench(
+  deps: BenchDeps,
+  settings: BenchSettings,
+  { only, size, show }: BenchRequest,
+  signal: AbortSignal,
+): Promise<BenchReport> {
+  const asked = rows.filter(({ name }) => only === null || name === only);
+  if (asked.length === 0) {
+    throw new CountersignError("USAGE", `there is no row \`${only}\``, {
+      remedy: `take one of ${rowNames.join(", ")}`,
+    });
+  }
+  await using place = await openBenchPlace(deps, settings, signal);
+  const measured: { readonly row: Row; readonly figures: readonly Figure[] }[] = [];
+  for (const row of asked) {
+    deps.progress(`${row.name}: ${row.title}`);
+    const figures = await row.measure(place, size, signal);
+    show(`${row.name}: ${row.title}\n${tableOf(figures)}\n`);
+    measured.push({ row, figures });
+  }
+  return {
+    json: {
+      size,
+      machine: machine(),
+      rows: measured.map(({ row, figures }) => ({
+        name: row.name,
+        title: row.title,
+        figures: figures.map(figureJson),
+      })),
+    },
+    ok: measured.every(({ figures }) => figures.every((one) => one.goal?.isExact !== true || isMet(one) === true)),
+  };
+}
+
+/** What a reader needs to judge the absolute values. */
+const machine = (): JsonObject => ({
+  node: process.versions.node,
+  kernel: release(),
+  architecture: arch(),
+  processors: availableParallelism(),
+  loadAverage: loadavg()[0] ?? 0,
+});
