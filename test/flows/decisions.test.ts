@@ -111,7 +111,7 @@ describe("an action that needs a person", () => {
       "succeeded",
     ]);
     expect(action?.event).toMatchObject({ allowed: true, outcome: "ok" });
-    const uses = "select 1 from approval_uses join approvals using (approval_id) where action_id = $1";
+    const uses = "select 1 from approval_uses join approvals using (approval_id) where approvals.action_id = $1";
     expect(await countersign.store?.sql(uses, [action?.action_id])).toHaveLength(1);
   });
 

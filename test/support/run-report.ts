@@ -8,6 +8,7 @@ export const RunReport = z.object({
   run_id: z.uuid(),
   conclusion: z.enum(["success", "failure", "cancelled", "timed_out", "action_required", "neutral"]),
   cause: z.string(),
+  stop_reason: z.string(),
   pull_request: z.null(),
   patch: z.string(),
   patch_kept: z.string().nullable(),
