@@ -1,11 +1,10 @@
-import type { Actor } from "../domain/index.ts";
 import type { AskApproval } from "../run/index.ts";
 import { plain, type Terminal } from "./terminal.ts";
 
 const longestArgumentsShown = 2000;
 
 /** Asks on the terminal for exactly one action: `yes` approves, anything else is a no and may be a reason (AUD-28). */
-export function createAskApproval(terminal: Terminal, actor: Actor): AskApproval | null {
+export function createAskApproval(terminal: Terminal): AskApproval | null {
   const { ask } = terminal;
   if (ask === null) return null;
   return async ({ parsed, facts, decision, expiresAt, approvalId }, signal) => {
@@ -25,7 +24,7 @@ export function createAskApproval(terminal: Terminal, actor: Actor): AskApproval
       "Type yes to approve exactly this action, or a reason to deny it: ",
     ];
     const answer = (await ask(plain(question.join("\n")), signal)).trim();
-    const isYes = answer === "yes";
-    return { kind: isYes ? "granted" : "refused", actor, reason: isYes ? "" : answer.slice(0, 500) };
+    const isGranted = answer === "yes";
+    return { isGranted, reason: isGranted ? "" : answer.slice(0, 500) };
   };
 }

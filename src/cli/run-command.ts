@@ -33,10 +33,9 @@ async function run(deps: CliDeps, options: RunOptions): Promise<number> {
   const source = isUrl
     ? ({ kind: "url", url: options.repo } as const)
     : ({ kind: "path", path: resolve(deps.folder, options.repo) } as const);
-  const actor = { kind: "person", reference: deps.requester.id } as const;
   await using runs = await deps.openRuns({
     onEvent: createProgress(deps.terminal, deps.clock),
-    askApproval: createAskApproval(deps.terminal, actor),
+    askApproval: createAskApproval(deps.terminal),
   });
   const report = await runLocally(runs, { source, issue, requester: deps.requester }, deps.signal);
   if (options.json) printJson(deps.terminal, reportJson(report));

@@ -28,6 +28,9 @@ export async function performAsking(
   const question = gateway.openQuestions.get(outcome.approvalId);
   if (question === undefined) throw new Error(`approval ${outcome.approvalId} is pending but was not kept`);
   // biome-ignore lint/nursery/useAwaitThenable: the checker does not follow the function type through the door
-  const answer: ApprovalAnswer = await askApproval(question, signal);
+  const { isGranted, reason } = await askApproval(question, signal);
+  // Who sits at the terminal is who asked for the run; the ledger knows them by the run's random reference alone (AUD-79).
+  const actor = { kind: "person", reference: run.requesterReference } as const;
+  const answer: ApprovalAnswer = { kind: isGranted ? "granted" : "refused", actor, reason };
   return answerApproval(gateway, run, outcome.approvalId, answer, signal);
 }

@@ -9,7 +9,7 @@ import type {
   TraceId,
   UntrustedText,
 } from "../domain/index.ts";
-import type { ApprovalAnswer, Catalogue, PendingApproval, SavedPages } from "../gateway/index.ts";
+import type { Catalogue, PendingApproval, SavedPages } from "../gateway/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Store } from "../store/index.ts";
@@ -30,8 +30,11 @@ export type WorkspaceHands = {
   readonly renderPatch: (base: BaseTree, changeSet: ChangeSet) => Promise<string>;
 };
 
-/** What is shown of a question on the way to a person. */
-export type AskApproval = (question: PendingApproval, signal: AbortSignal) => Promise<ApprovalAnswer>;
+/** Puts a question to the person at the terminal. `reason` is their free text for a no. */
+export type AskApproval = (
+  question: PendingApproval,
+  signal: AbortSignal,
+) => Promise<{ readonly isGranted: boolean; readonly reason: string }>;
 
 /** All that a run needs of the world. */
 export type RunDeps = IdSource & {

@@ -179,7 +179,7 @@ async function execute(context: ActionContext, plan: Plan): Promise<Executed<Fac
   return {
     facts: { write, plan },
     changeSet: { changes: isWritten ? [write.change] : [] },
-    evidence: { write: write.kind, size_bytes: plan.bytes.length, ...(isWritten ? { post_hash: write.sha256 } : {}) },
+    evidence: { write: write.kind, size_bytes: plan.bytes.length },
   };
 }
 
