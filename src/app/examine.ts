@@ -58,7 +58,7 @@ async function tryPart(name: string, attempt: () => Promise<string>): Promise<Ch
 async function tryPolicies(deps: CountersignDeps, settings: CountersignSettings): Promise<string> {
   await loadOperatorSettings(settings.policiesFolder);
   const policies = await loadPolicySet(deps, settings, createCatalogue());
-  return `${policies.policyIds.length} policies in ${settings.policiesFolder}, Cedar ${policies.engineVersion}`;
+  return `${policies.policyIds.length} policies in ${settings.policiesFolder}, ${policies.engineVersion}`;
 }
 
 async function tryRecords(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<string> {

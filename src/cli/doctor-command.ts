@@ -26,8 +26,11 @@ async function doctor(deps: CliDeps, options: DoctorOptions): Promise<number> {
     return ok ? 0 : 1;
   }
   for (const { ok: holds, name, detail, remedy } of checks) {
-    deps.terminal.out(plain(`${holds ? "ok    " : "FAILED"}  ${name}: ${detail}\n`));
+    const part = name.replaceAll("_", " ");
+    deps.terminal.out(plain(`${holds ? "ok    " : "FAILED"}  ${part}: ${detail === "" ? "holds" : detail}\n`));
     if (!holds) deps.terminal.out(plain(`        -> ${remedy}\n`));
   }
+  const failedCount = checks.filter((check) => !check.ok).length;
+  deps.terminal.out(ok ? "everything works\n" : `to mend: ${failedCount} of ${checks.length} parts\n`);
   return ok ? 0 : 1;
 }

@@ -74,6 +74,6 @@ function actionLine(outcome: ActionOutcome): string {
 /** Why an action did not do what was asked; empty where it did. */
 export function reasonOf({ refusal, decision }: ActionOutcome): string {
   if (refusal === null) return "";
-  const rules = decision?.effect === "deny" ? decision.policyIds.join(", ") : "";
+  const rules = decision?.effect === "deny" ? [...decision.policyIds, ...decision.errors].join(", ") : "";
   return [refusal.code, rules].filter((part) => part !== "").join(": ");
 }

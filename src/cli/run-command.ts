@@ -17,7 +17,7 @@ export function addRunCommand(program: Command, deps: CliDeps, finish: (exitCode
     .description("work on an issue in a repository, without a GitHub, and print the patch and the action table")
     .requiredOption("--repo <path|url>", "a git repository: a folder, or an https address")
     .requiredOption("--issue <file.md>", "the issue: a Markdown file, its first line the title")
-    .option("--open-pr", "open a pull request (comes with the GitHub issue)")
+    .option("--open-pr", "open a pull request (comes with the GitHub App)")
     .option("--json", "print one JSON object at the end")
     .action(async (options: RunOptions) => finish(await run(deps, options)));
 }

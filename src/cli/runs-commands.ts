@@ -66,7 +66,10 @@ async function patch(deps: CliDeps, text: string): Promise<void> {
   const kept = (await readRunTexts(records, runId, "patch")).at(-1);
   if (kept === undefined) throw unknownRun(text);
   if (kept.bytes === null) throw new CountersignError("NOT_FOUND", `the patch of run \`${text}\` was erased`);
-  if (kept.bytes.byteLength === 0) throw new CountersignError("NOT_FOUND", `run \`${text}\` changed nothing`);
+  if (kept.bytes.byteLength === 0)
+    throw new CountersignError("NOT_FOUND", `run \`${text}\` changed nothing`, {
+      remedy: "see why with `countersign runs show <run>`",
+    });
   deps.terminal.out(new TextDecoder().decode(kept.bytes));
 }
 

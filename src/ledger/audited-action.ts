@@ -120,7 +120,9 @@ function outcomeOf(state: ActionState, evidence: JsonObject): string {
     case "approval_superseded":
       return `approval:${state.slice("approval_".length)}`;
     case "succeeded":
-      return code === null ? "ok" : `error:${code}`; // the effect is known, and did not please (AUD-66)
+      // The effect is known, and did not please (AUD-66): refused by a code of the tool, or for instance a failing test.
+      if (code !== null) return `error:${code}`;
+      return textOf(evidence, "status") === "failed" ? "error:failed" : "ok";
     case "failed_definite":
       return `error:${part("errorCode")}`;
     case "cancelled":

@@ -54,7 +54,7 @@ export function compilePolicies(
   const fixed = {
     policySetDigest,
     schemaDigest,
-    engineVersion: `cedar ${getCedarSDKVersion()}`,
+    engineVersion: `Cedar ${getCedarSDKVersion()}`,
     tools: new Set(catalogue.map((entry) => entry.name)),
   };
   const authorize: PolicyEngine["authorize"] = (requests, repositoryPolicies) => {

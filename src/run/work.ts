@@ -73,7 +73,7 @@ function stopReasonOfError(error: unknown, signal: AbortSignal): StopReason {
 }
 
 function describe(error: unknown): string {
-  if (isCountersignError(error)) return `${error.message}; ${error.remedy}`;
+  if (isCountersignError(error)) return `${error.message}; ${error.remedy} [${error.code}]`;
   return error instanceof Error ? `${error.name} in Countersign itself` : "an error in Countersign itself";
 }
 

@@ -42,7 +42,7 @@ export async function refuseUnreachable(path: string, { uid, gid }: UserId): Pro
   const mode = (found.mode & 0o7777).toString(8).padStart(4, "0");
   throw new CountersignError(
     "STORE_PATH_UNREACHABLE",
-    `\`${path}\` (mode ${mode}) can't be entered by user id ${uid}`,
+    `\`${path}\` (mode ${mode}) can't be entered by user id ${uid}, which runs the embedded PostgreSQL`,
     {
       details: { uid, mode },
     },

@@ -64,7 +64,7 @@ describe("a decision", () => {
       policySetDigest: standard.policySetDigest,
       schemaDigest: standard.schemaDigest,
       repositoryPolicyDigest: noRepositoryPolicies.digest,
-      engineVersion: "cedar 4.13.0",
+      engineVersion: "Cedar 4.13.0",
       floorVersion: standard.floorVersion,
       errors: [],
     });

@@ -283,7 +283,7 @@ describe("what can go wrong", () => {
 
       await expect(open(join(closed, "home"))).rejects.toMatchObject({
         code: "STORE_PATH_UNREACHABLE",
-        message: `\`${closed}\` (mode 0700) can't be entered by user id 64199`,
+        message: `\`${closed}\` (mode 0700) can't be entered by user id 64199, which runs the embedded PostgreSQL`,
       });
     },
   );
