@@ -43,6 +43,7 @@ function createTerminal(): Terminal {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     isLive: process.stderr.isTTY === true,
+    isOutTerminal: process.stdout.isTTY === true,
     columns: process.stderr.columns || 80, // a terminal that does not know its size says 0
     readAll: async () => Buffer.concat(await process.stdin.toArray()),
     ask: canAsk ? askOnTerminal : null,

@@ -15,12 +15,29 @@ export async function readAnswer(
 ): Promise<Failure | null> {
   const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true;
   if (isStream && response.body !== null) return readStream(response.body, accumulator, touch);
-  const text = await response.text();
+  const text = await readBounded(response);
   touch();
+  if (text === null) return tooLarge;
   const looksLikeStream = /^\s*(?:data|event|id|retry)?:/.test(text); // under a type that says something else
   return looksLikeStream
     ? readStream(new Blob([text]).stream(), accumulator, touch)
     : readWhole(parseOrNull(text), text, accumulator);
+}
+
+/** Far above any answer within the output limit; below what would hurt this process. */
+const largestAnswerBytes = 8 * 1024 * 1024;
+const tooLarge: Failure = { kind: "connection", words: `the answer has more than ${largestAnswerBytes} bytes` };
+
+/** The text of an answer in one piece, or null where it passes the limit; the rest is not read. */
+async function readBounded(response: Response): Promise<string | null> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of response.body ?? []) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > largestAnswerBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 async function readStream(
@@ -28,7 +45,10 @@ async function readStream(
   accumulator: Accumulator,
   touch: () => void,
 ): Promise<Failure | null> {
+  let size = 0;
   for await (const data of readServerEvents(body, touch)) {
+    size += data.length;
+    if (size > largestAnswerBytes) return tooLarge;
     if (data.trim() === "[DONE]") return null;
     const parsed = parseOrNull(data);
     if (parsed === null) return { kind: "connection", words: "an event of the stream was cut off or no JSON" };

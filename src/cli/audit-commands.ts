@@ -99,7 +99,7 @@ async function verify(deps: CliDeps, files: readonly string[], isJson: boolean):
   const lines = [
     `${ok ? "verified" : "BROKEN"}: ${size} entries, root ${rootHash}`,
     reach === null
-      ? "no earlier checkpoint was given, so a cut end can't be excluded"
+      ? "no earlier checkpoint was given (--checkpoint): neither a cut end nor a rewritten history can be excluded"
       : `extends the checkpoint of size ${reach}`,
     ...findings.map(({ code, index, message }) => `  ${code} at ${index ?? "-"}: ${message}`),
     "",

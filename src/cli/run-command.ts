@@ -6,6 +6,7 @@ import { CountersignError, type UntrustedText, untrusted } from "../domain/index
 import { runLocally } from "../run/index.ts";
 import { createAskApproval } from "./ask-approval.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
+import { patchText } from "./patch-text.ts";
 import { createProgress } from "./progress.ts";
 import { reportJson, reportText } from "./run-report-view.ts";
 
@@ -39,7 +40,7 @@ async function run(deps: CliDeps, options: RunOptions): Promise<number> {
   });
   const report = await runLocally(runs, { source, issue, requester: deps.requester }, deps.signal);
   if (options.json) printJson(deps.terminal, reportJson(report));
-  else deps.terminal.out(report.patch + reportText(report));
+  else deps.terminal.out(patchText(deps.terminal, report.patch) + reportText(report));
   return report.conclusion === "success" ? 0 : 1;
 }
 

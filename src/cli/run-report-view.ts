@@ -17,6 +17,7 @@ export function reportJson(report: RunReport): JsonObject {
     patch_kept: report.patchKept,
     diff_stat: report.diffStat,
     left_out: report.leftOut,
+    withheld: report.withheld.map(({ path, policyIds }) => ({ path, policy_ids: policyIds })),
     tests: {
       command: report.tests.command,
       derived: report.tests.derived,
@@ -71,10 +72,11 @@ export function reportText(report: RunReport): string {
     `conclusion  ${report.conclusion}: ${report.cause}`,
     ...(report.title === "" ? [] : [`title       ${report.title} (the model's)`]),
     `tests       ${report.tests.command ?? "no command"}: before ${testsText(report.tests.before)}, after ${testsText(report.tests.after)}`,
-    `change      ${files} files, +${added} -${removed}`,
+    `change      ${files} ${files === 1 ? "file" : "files"}, +${added} -${removed}`,
     ...(report.leftOut.length === 0
       ? []
       : [`left out    ${report.leftOut.join(", ")} (no authorized action wrote it)`]),
+    ...report.withheld.map(({ path, policyIds }) => `withheld    ${path} (${policyIds.join(", ")})`),
     `patch       ${kept}`,
     `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${report.ledger.verified ? "verified" : "NOT VERIFIED"}`,
     `trace       ${report.traceId}`,

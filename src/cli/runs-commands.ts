@@ -3,6 +3,7 @@ import { CountersignError, parseRunId, type RunId } from "../domain/index.ts";
 import { listRuns, readRunTexts, showRun } from "../ledger/index.ts";
 import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
+import { patchText } from "./patch-text.ts";
 import { indented, inLine, plain, table } from "./terminal.ts";
 
 const runsListed = 50;
@@ -70,7 +71,7 @@ async function patch(deps: CliDeps, text: string): Promise<void> {
     throw new CountersignError("NOT_FOUND", `run \`${text}\` changed nothing`, {
       remedy: "see why with `countersign runs show <run>`",
     });
-  deps.terminal.out(new TextDecoder().decode(kept.bytes));
+  deps.terminal.out(patchText(deps.terminal, new TextDecoder().decode(kept.bytes)));
 }
 
 function runIdOf(text: string): RunId {

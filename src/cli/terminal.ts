@@ -6,6 +6,8 @@ export type Terminal = {
   readonly err: (text: string) => void;
   /** Whether standard error is a terminal that can redraw a line. */
   readonly isLive: boolean;
+  /** Whether standard output is a terminal: then text of others is escaped there too. */
+  readonly isOutTerminal: boolean;
   /** Columns of that terminal. */
   readonly columns: number;
   /** Everything on standard input. */

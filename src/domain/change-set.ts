@@ -20,29 +20,52 @@ export type ChangeSet = { readonly changes: readonly FileChange[] };
 export const emptyChangeSet: ChangeSet = { changes: [] };
 
 /** Which action a changed path is put down to: made from the recorded change sets alone (AUD-21). */
-export type Attribution = ReadonlyMap<string, { readonly actionId: ActionId; readonly change: FileChange }>;
+export type Attribution = ReadonlyMap<
+  string,
+  {
+    readonly actionId: ActionId;
+    readonly change: FileChange;
+    /** What the first recorded change of the path found; null is no file. */
+    readonly found: FileChange["before"];
+    /** Whether each change began where the one before it ended: then nothing else wrote to the path in between. */
+    readonly isUnbroken: boolean;
+  }
+>;
+
+type Version = { readonly mode: string; readonly blobSha: string } | null;
+const isSame = (a: Version, b: Version): boolean => a?.mode === b?.mode && a?.blobSha === b?.blobSha;
 
 /** The last action that changed each path, in the order recorded. */
 export function attribute(
   recorded: readonly { readonly actionId: ActionId; readonly changeSet: ChangeSet }[],
 ): Attribution {
-  const attribution = new Map<string, { actionId: ActionId; change: FileChange }>();
+  const attribution = new Map<string, Attribution extends ReadonlyMap<string, infer Claim> ? Claim : never>();
   for (const { actionId, changeSet } of recorded) {
-    for (const change of changeSet.changes) attribution.set(change.path, { actionId, change });
+    for (const change of changeSet.changes) {
+      const earlier = attribution.get(change.path);
+      const isUnbroken = earlier === undefined || (earlier.isUnbroken && isSame(earlier.change.after, change.before));
+      attribution.set(change.path, {
+        actionId,
+        change,
+        found: earlier === undefined ? change.before : earlier.found,
+        isUnbroken,
+      });
+    }
   }
   return attribution;
 }
 
-/** Splits what was read back into what authorized actions produced and what nobody may claim (SEC-91). */
+/**
+ * Splits what was read back into what authorized actions produced, all of it from the base on, and what nobody may claim
+ * (SEC-91): a file that the tests wrote and an action then edited is not the action's.
+ */
 export function splitByAuthority(
   readBack: ChangeSet,
   attribution: Attribution,
 ): { readonly authorized: ChangeSet; readonly leftOut: readonly FileChange[] } {
-  const isAuthorized = (change: FileChange): boolean => {
-    const claim = attribution.get(change.path)?.change.after;
-    if (claim === undefined) return false;
-    if (claim === null || change.after === null) return claim === change.after;
-    return claim.mode === change.after.mode && claim.blobSha === change.after.blobSha;
+  const isAuthorized = ({ path, before, after }: FileChange): boolean => {
+    const claim = attribution.get(path);
+    return claim !== undefined && claim.isUnbroken && isSame(claim.found, before) && isSame(claim.change.after, after);
   };
   return {
     authorized: { changes: readBack.changes.filter(isAuthorized) },

@@ -8,6 +8,7 @@ export type Ending = {
   readonly detail: string;
   readonly changedPaths: readonly string[];
   readonly verifyCommand: string | null;
+  readonly before: TestRun | null;
   readonly after: TestRun | null;
   /** Test files and runner settings of the base that the change touches. */
   readonly weakenedPaths: readonly string[];
@@ -20,7 +21,7 @@ export type Ending = {
  * base plus change set and that no test file or runner setting of the base changed; nothing the model says counts.
  */
 export function conclude(ending: Ending): { readonly conclusion: Conclusion; readonly cause: string } {
-  const { stopReason, after } = ending;
+  const { stopReason, before, after } = ending;
   if (ending.refusedCauses.length > 0) {
     return { conclusion: "failure", cause: `the tree was refused at read-back: ${ending.refusedCauses[0]}` };
   }
@@ -39,12 +40,24 @@ export function conclude(ending: Ending): { readonly conclusion: Conclusion; rea
   if (after.exitCode !== 0) {
     return { conclusion: "failure", cause: `the tests fail on the change (exit code ${after.exitCode ?? "none"})` };
   }
+  if (before === null || before.missing !== null) {
+    return { conclusion: "neutral", cause: "not verified: the tests could not be run on the base" };
+  }
+  // Output can be imitated, so this finds the careless alone; what judges the change is guarded by the paths below.
+  if (countOf(after) < countOf(before)) {
+    return {
+      conclusion: "neutral",
+      cause: `not verified: ${countOf(before)} tests ran before, ${countOf(after)} after`,
+    };
+  }
   if (ending.weakenedPaths.length > 0) {
     const paths = ending.weakenedPaths.join(", ");
     return { conclusion: "neutral", cause: `not verified: the change touches what judges it (${paths})` };
   }
   return { conclusion: "success", cause: "the tests pass on a fresh tree of the base and the change" };
 }
+
+const countOf = ({ passedCount, failedCount }: TestRun): number => (passedCount ?? 0) + (failedCount ?? 0);
 
 const stopCauses: Readonly<Record<Exclude<StopReason, "finished">, string>> = {
   nothing_to_do: "there is nothing to change",

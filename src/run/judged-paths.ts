@@ -1,14 +1,52 @@
-/** What a change must not touch if the tests are to prove it: test files, and what steers their runner (ACI-76). */
-const testFile =
-  /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|__snapshots__)\/|(^|[/._-])(test|tests|spec)\.[^/]+$|(^|\/)test_[^/]*\.py$|_test\.[^/]+$|\.(test|spec)\.[^/]+$/i;
-const runnerSetting =
-  /(^|\/)(package\.json|makefile|gnumakefile|conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|\.mocharc[^/]*|(vitest|jest|vite|playwright|karma|cypress|ava)\.config\.[^/]+|\.github\/.*|\.gitlab-ci\.yml)$/i;
+import type { FileChange } from "../domain/index.ts";
+import { type Protection, protectionOf } from "../policy/index.ts";
+import { shadowsPython } from "./python-modules.ts";
 
-/** Paths of the base that judge the change and that the change touches; files it adds are not among them. */
+/** Folders and names by which the common runners find tests without being told (node --test, unittest, pytest, go, ...). */
+const testFolder = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|__snapshots__)\//i;
+const testName =
+  /(^|\/)tests?[^/]*\.py$|(^|\/)tests?[-_.][^/]+$|(^|\/)(tests?|specs?)\.[^/]+$|[-_.](tests?|specs?)\.[^/]+$/i;
+/** `HoursTest.java`, `HoursSpec.scala`: told from `latest.java` by their capitals. */
+const testClass = /[a-z0-9](Tests?|Spec|IT)\.[a-z]+$/;
+const isTest = (path: string): boolean => testFolder.test(path) || testName.test(path) || testClass.test(path);
+
+/** What is found by its place or name and steers a runner, beside what policy protects. */
+const runnerFile =
+  /(^|\/)(conftest\.py|__init__\.py|setup\.py|tsconfig[^/]*\.json|\.nycrc[^/]*|\.taprc|\.coveragerc|\.mocharc[^/]*|justfile|rakefile|noxfile\.py|[^/]+\.mk|[^/]*setup\.[cm]?[jt]sx?|(vitest|jest|vite|playwright|karma|cypress|ava)\.[^/]+)$|(^|\/)node_modules\//i;
+
+const judging: ReadonlySet<Protection> = new Set<Protection>([
+  "manifest",
+  "lockfile",
+  "package_manager",
+  "test_or_build",
+  "github_folder",
+  "git_settings",
+]);
+
+/** A file of this name that a test command names is part of the tests, whatever it is called otherwise. */
+const looksLikeCheck = /check|test|verify|spec|run/i;
+
+/**
+ * Changed paths that judge the change itself, so that a passing run proves nothing (ACI-76): tests of the base that were
+ * touched, and whatever steers the runner, also where the change only adds it. A new test file judges nothing that was there
+ * before. `commands` are the texts of the test command and of the scripts that it runs.
+ */
 export function judgedPaths(
-  changed: readonly { readonly path: string; readonly before: unknown }[],
+  changes: readonly Pick<FileChange, "path" | "before">[],
+  commands: readonly string[],
 ): readonly string[] {
-  return changed
-    .filter(({ path, before }) => before !== null && (testFile.test(path) || runnerSetting.test(path)))
-    .map(({ path }) => path);
+  const judges = ({ path, before }: Pick<FileChange, "path" | "before">): boolean => {
+    const protection = protectionOf(path);
+    if (protection !== null && judging.has(protection)) return true;
+    if (shadowsPython(path)) return true;
+    const isInTests = isTest(path);
+    if (runnerFile.test(path) && (before !== null || isInTests || !path.endsWith("__init__.py"))) return true;
+    if (before === null) return false;
+    return isInTests || isNamed(path, commands);
+  };
+  return changes.filter(judges).map(({ path }) => path);
+}
+
+function isNamed(path: string, commands: readonly string[]): boolean {
+  return looksLikeCheck.test(path) && commands.some((command) => command.includes(path));
 }

@@ -52,7 +52,7 @@ async function carry(deps: RunDeps, session: Session, signal: AbortSignal): Prom
     }
     return { before, after, end, readBack: read };
   } catch (error) {
-    return { before, after, end: endOfError(error, signal), readBack: read ?? fromRecord(session) };
+    return { before, after, end: endOfError(error, signal), readBack: read ?? fromRecord(deps, session) };
   }
 }
 
@@ -64,7 +64,7 @@ async function workInCheckout(
   const options = { runId: session.run.runId, name: "work", buildOutput: session.settings.buildOutput };
   await using workspace = await deps.workspace.createWorkspace(session.base, options, signal);
   const end = await work(deps, session, workspace, signal);
-  return { end, read: await readBack(session, workspace) };
+  return { end, read: await readBack(deps, session, workspace) };
 }
 
 function verifyTree(

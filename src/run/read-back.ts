@@ -1,28 +1,34 @@
 import { attribute, type ChangeSet, emptyChangeSet, splitByAuthority } from "../domain/index.ts";
 import type { Workspace } from "../workspace/index.ts";
+import { decidePaths, deciderOf, type WithheldChange } from "./decide-paths.ts";
 import { recordedChanges } from "./recorded-changes.ts";
+import type { RunDeps } from "./run-deps.ts";
 import type { Session } from "./session.ts";
 
 /** What may be published of the checkout, what may not, and why nothing may where the tree was refused. */
 export type ReadBack = {
   readonly authorized: ChangeSet;
+  /** Changes that no authorized action produced. */
   readonly leftOut: readonly string[];
+  /** Changes that an action produced and the policy does not let out. */
+  readonly withheld: readonly WithheldChange[];
   readonly refusedCauses: readonly string[];
 };
 
-/** Reads the whole tree once and keeps what authorized actions produced (SEC-91). */
-export async function readBack(session: Session, workspace: Workspace): Promise<ReadBack> {
+export const nothingRead: ReadBack = { authorized: emptyChangeSet, leftOut: [], withheld: [], refusedCauses: [] };
+
+/** Reads the whole tree once and keeps what authorized actions produced (SEC-91) and the policy lets out (AUD-21). */
+export async function readBack(deps: RunDeps, session: Session, workspace: Workspace): Promise<ReadBack> {
   const reading = await workspace.readBack();
-  if (reading.kind === "refused") {
-    return { authorized: emptyChangeSet, leftOut: [], refusedCauses: reading.causes };
-  }
+  if (reading.kind === "refused") return { ...nothingRead, refusedCauses: reading.causes };
   const { authorized, leftOut } = splitByAuthority(reading.changeSet, attribute(session.recorded));
-  return { authorized, leftOut: leftOut.map(({ path }) => path), refusedCauses: [] };
+  const { allowed, withheld } = decidePaths(deps, deciderOf(session), authorized.changes);
+  return { ...nothingRead, authorized: { changes: allowed }, leftOut: leftOut.map(({ path }) => path), withheld };
 }
 
 /** Where the tree could not be read: the work as it is on record, to be kept and never called verified. */
-export const fromRecord = ({ base, recorded }: Session): ReadBack => ({
-  authorized: recordedChanges(base, recorded),
-  leftOut: [],
-  refusedCauses: [],
-});
+export function fromRecord(deps: RunDeps, session: Session): ReadBack {
+  const recorded = recordedChanges(session.base, session.recorded).changes;
+  const { allowed, withheld } = decidePaths(deps, deciderOf(session), recorded);
+  return { ...nothingRead, authorized: { changes: allowed }, withheld };
+}

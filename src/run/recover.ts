@@ -1,7 +1,10 @@
-import { isCountersignError, type RunId, type TraceId } from "../domain/index.ts";
+import { isCountersignError, type Permission, type RunId, type TraceId } from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
 import { readRunChangeSets } from "../ledger/index.ts";
+import { compileRepositoryPolicies, loadRepositorySettings } from "../policy/index.ts";
 import { ownerState, processOwner } from "../store/index.ts";
+import type { BaseTree } from "../workspace/index.ts";
+import { type Decider, decidePaths } from "./decide-paths.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
 import { recordedChanges } from "./recorded-changes.ts";
@@ -17,6 +20,10 @@ type InterruptedRun = {
   readonly leaseOwner: string | null;
   readonly leaseExpiresAt: string | null;
   readonly repositoryId: string;
+  readonly repositoryName: string;
+  readonly requesterId: string;
+  readonly requesterLogin: string;
+  readonly requesterPermission: Permission;
   readonly baseSha: string;
 };
 
@@ -25,6 +32,7 @@ const interruptedSummary = {
   summary: "",
   cause: "the process that worked on it ended without settling it",
   leftOut: [],
+  withheld: [],
   refusedCauses: [],
 };
 
@@ -74,6 +82,10 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
       "lease_owner as leaseOwner",
       "lease_expires_at as leaseExpiresAt",
       "repository_id as repositoryId",
+      "repository_name as repositoryName",
+      "requester_id as requesterId",
+      "requester_login as requesterLogin",
+      "requester_permission as requesterPermission",
       "base_sha as baseSha",
     ])
     .where("status", "=", "in_progress")
@@ -93,6 +105,24 @@ async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string | nul
   if (recorded.length === 0) return "";
   const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
   if (base === null) return null;
-  const changeSet = recordedChanges(base, recorded);
-  return changeSet.changes.length === 0 ? "" : deps.workspace.renderPatch(base, changeSet);
+  const decider = await deciderOfGone(deps, run, base);
+  const { allowed } = decidePaths(deps, decider, recordedChanges(base, recorded).changes);
+  return allowed.length === 0 ? "" : deps.workspace.renderPatch(base, { changes: allowed });
+}
+
+/** Of a run whose process is gone: nothing counts as approved, since the content can't be held against the question. */
+async function deciderOfGone(deps: RunDeps, run: InterruptedRun, base: BaseTree): Promise<Decider> {
+  const read = (path: string): Promise<Uint8Array | null> => deps.workspace.readBaseFile(base, path);
+  const settings = await loadRepositorySettings({ paths: base.entries.keys(), read }, deps.operator);
+  return {
+    run: {
+      runId: run.runId,
+      attempt: run.attempt,
+      requester: { id: run.requesterId, login: run.requesterLogin, permission: run.requesterPermission },
+      repository: { id: run.repositoryId, name: run.repositoryName },
+      budgetLeft: () => ({ steps: 0, tokens: 0, seconds: 0 }),
+    },
+    repositoryPolicies: compileRepositoryPolicies(deps.policies, settings.forbid),
+    isApproved: () => false,
+  };
 }

@@ -1,5 +1,7 @@
 import type { ActionOutcome, Checkpoint, Conclusion, RunId, StopReason, TraceId } from "../domain/index.ts";
 
+import type { WithheldChange } from "./decide-paths.ts";
+
 /** One run of the project's own test command by the host. */
 export type TestRun = {
   readonly exitCode: number | null;
@@ -36,6 +38,8 @@ export type RunReport = {
   readonly actions: readonly ActionOutcome[];
   /** Changed paths that no authorized action produced; never in the patch. */
   readonly leftOut: readonly string[];
+  /** Changed paths that the policy does not let out, whatever wrote them, with the rules; never in the patch. */
+  readonly withheld: readonly WithheldChange[];
   readonly ledger: Checkpoint & { readonly verified: boolean };
   readonly tokens: { readonly input: number; readonly output: number };
   readonly durationMs: number;

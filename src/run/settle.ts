@@ -15,6 +15,7 @@ import { recordEnd } from "./run-record.ts";
 import type { RunReport, TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
+import { testCommands } from "./test-commands.ts";
 import type { WorkEnd } from "./work.ts";
 
 /** What a run came to before it is settled. */
@@ -28,14 +29,15 @@ export type Result = {
 /** Brings open actions to rest, keeps the patch, records the end and words the report. */
 export async function settle(deps: RunDeps, session: Session, result: Result): Promise<RunReport> {
   const { run, lease, settings } = session;
-  const { authorized, leftOut, refusedCauses } = result.readBack;
+  const { authorized, leftOut, withheld, refusedCauses } = result.readBack;
   const { conclusion, cause } = conclude({
     stopReason: result.end.stopReason,
     detail: result.end.detail,
     changedPaths: authorized.changes.map(({ path }) => path),
     verifyCommand: settings.verify?.run ?? null,
+    before: result.before,
     after: result.after,
-    weakenedPaths: judgedPaths(authorized.changes),
+    weakenedPaths: judgedPaths(authorized.changes, await testCommands(deps, session)),
     refusedCauses,
   });
   const patch = authorized.changes.length === 0 ? "" : await deps.workspace.renderPatch(session.base, authorized);
@@ -44,12 +46,14 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
   const evidence: JsonObject = {
     ...stat,
     leftOutCount: leftOut.length,
+    withheldCount: withheld.length,
+    withheldBy: [...new Set(withheld.flatMap(({ policyIds }) => policyIds))].sort(),
     refusedCauseCount: refusedCauses.length,
     testsBefore: result.before?.exitCode ?? null,
     testsAfter: result.after?.exitCode ?? null,
     usage: { ...session.used },
   };
-  const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, refusedCauses }) };
+  const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
   const keep = async (): Promise<string | null> => {
     await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
     await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
@@ -75,6 +79,7 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
     },
     actions: session.outcomes,
     leftOut,
+    withheld,
     ledger: await verifiedHead(deps),
     tokens: { input: session.used.inputTokens, output: session.used.outputTokens },
     durationMs: deps.clock() - session.startedAtMs,

@@ -16,6 +16,7 @@ function shown(events: readonly RunEvent[], change: Partial<Terminal> = {}): str
       text += more;
     },
     isLive: false,
+    isOutTerminal: false,
     columns: 80,
     readAll: () => Promise.resolve(new Uint8Array()),
     ask: null,

@@ -95,10 +95,12 @@ describe("an action that needs a person", () => {
   it("is done after a yes on the terminal, with question, answer and use on record", async () => {
     const { ended, shown, report } = await answered("yes\r");
 
-    expect(ended.exitCode, shown).toBe(0);
+    // Approved and published, but a manifest steers the tests: what they say of the change proves nothing.
+    expect(ended.exitCode, shown).toBe(1);
+    expect(report).toMatchObject({ conclusion: "neutral", cause: expect.stringContaining("package.json") });
     expect(shown).toContain("The run asks for approval");
     expect(shown).toContain("policy:  dangerous, manifest");
-    expect(shown).toContain('"path": "package.json"');
+    expect(shown).toContain("path: package.json");
     expect(report.patch).toContain("package.json");
     const action = await audited(report.run_id, "create_file");
     expect(action?.states.map(({ state }) => state)).toEqual([
@@ -133,5 +135,44 @@ describe("an action that needs a person", () => {
     expect(ended.exitCode).toBe(1);
     expect(report).toMatchObject({ conclusion: "cancelled", ledger: { verified: true } });
     expect(await audited(report.run_id, "create_file")).toMatchObject({ event: { outcome: "cancelled:stop" } });
+  });
+});
+
+describe("what a command wrote", () => {
+  it("is decided path by path once more: what no file tool may write stays out, with the rule that says so", async () => {
+    const script = [
+      "mkdir -p .github/workflows && echo evil >.github/workflows/new.yml",
+      "echo '* -text' >.gitattributes",
+      "echo script-shell=/bin/true >.npmrc",
+      "echo fine >plain.txt",
+    ].join("; ");
+    const repo = await writeTinyRepository(join(countersign.folder, "written"));
+    await using model = await startPlannedModel([call("run_command", { command: script }), finish]);
+
+    const report = readJson(RunReport, await countersign.command(argv(repo), environment(model)));
+
+    expect(report.diff_stat.files).toBe(1);
+    expect(report.patch).toContain("plain.txt");
+    expect(report.patch).not.toMatch(/workflows|gitattributes|npmrc/);
+    expect(report.withheld).toEqual([
+      { path: ".gitattributes", policy_ids: expect.arrayContaining(["git-settings"]) },
+      { path: ".github/workflows/new.yml", policy_ids: ["floor:github_workflows"] },
+      { path: ".npmrc", policy_ids: expect.arrayContaining(["package-manager"]) },
+    ]);
+  });
+
+  it("proves nothing where it adds a file that the test runner loads in place of its own", async () => {
+    const repo = await writeTinyRepository(join(countersign.folder, "shadow"), {
+      ".github/countersign.yml": "version: 1\nverify: { run: python3 -m unittest }\n",
+      "test_value.py": "import unittest\nclass T(unittest.TestCase):\n  def test_a(self): self.fail()\n",
+    });
+    const shadow = call("create_file", { path: "functools.py", content: 'import os; print("OK"); os._exit(0)\n' });
+    await using model = await startPlannedModel([shadow, finish]);
+
+    const report = readJson(RunReport, await countersign.command(argv(repo), environment(model)));
+
+    expect(report.tests.after?.exit_code).toBe(0);
+    expect(report.conclusion).toBe("neutral");
+    expect(report.cause).toContain("not verified");
   });
 });

@@ -7,6 +7,7 @@ const ending = (change: Partial<Ending> = {}): Ending => ({
   detail: "",
   changedPaths: ["src/a.js"],
   verifyCommand: "npm test",
+  before: passed,
   after: passed,
   weakenedPaths: [],
   refusedCauses: [],
@@ -23,6 +24,8 @@ describe("the conclusion of a run", () => {
     ["a signal ended the tests", { after: { ...passed, exitCode: null } }, "failure", /exit code none/],
     ["the tests passed their time", { after: { ...passed, exitCode: null, timedOut: true } }, "failure", /time limit/],
     ["the tests were not run", { after: null }, "neutral", /did not run/],
+    ["the tests were not run on the base", { before: null }, "neutral", /on the base/],
+    ["fewer tests ran than before", { after: { ...passed, passedCount: 2 } }, "neutral", /3 tests ran before, 2 after/],
     [
       "their program is missing",
       { after: { ...passed, missing: "`x` is not in the sandbox" } },

@@ -58,6 +58,7 @@ export const aReport = (change: Partial<RunReport> = {}): RunReport => ({
   tests: { command: "npm test", derived: false, before: null, after: null },
   actions: [],
   leftOut: [],
+  withheld: [],
   ledger: { origin: "countersign/test", size: 7, rootHash: "AAAA", verified: true },
   tokens: { input: 1, output: 2 },
   durationMs: 1500,

@@ -13,6 +13,8 @@ export const RunReport = z.object({
   patch: z.string(),
   patch_kept: z.string().nullable(),
   left_out: z.array(z.string()),
+  withheld: z.array(z.object({ path: z.string(), policy_ids: z.array(z.string()) })),
+  diff_stat: z.object({ files: z.number(), added: z.number(), removed: z.number() }),
   tests: z.object({
     command: z.string().nullable(),
     derived: z.boolean(),
