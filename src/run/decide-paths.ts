@@ -1,10 +1,8 @@
 import { attribute, type Decision, type FileChange, type PathFact } from "../domain/index.ts";
 import type { RepositoryPolicies } from "../policy/index.ts";
 import type { RunDeps } from "./run-deps.ts";
+import type { WithheldChange } from "./run-report.ts";
 import type { Session } from "./session.ts";
-
-/** A change that may not be published, and the rules that say so. */
-export type WithheldChange = { readonly path: string; readonly policyIds: readonly string[] };
 
 export type Decider = {
   readonly run: Pick<Session["context"], "runId" | "attempt" | "requester" | "repository" | "budgetLeft">;

@@ -3,6 +3,7 @@ import type { Workspace } from "../workspace/index.ts";
 import { decidePaths, deciderOf, type WithheldChange } from "./decide-paths.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
+import type { WithheldChange } from "./run-report.ts";
 import type { Session } from "./session.ts";
 
 /** What may be published of the checkout, what may not, and why nothing may where the tree was refused. */
@@ -15,7 +16,7 @@ export type ReadBack = {
   readonly refusedCauses: readonly string[];
 };
 
-export const nothingRead: ReadBack = { authorized: emptyChangeSet, leftOut: [], withheld: [], refusedCauses: [] };
+const nothingRead: ReadBack = { authorized: emptyChangeSet, leftOut: [], withheld: [], refusedCauses: [] };
 
 /** Reads the whole tree once and keeps what authorized actions produced (SEC-91) and the policy lets out (AUD-21). */
 export async function readBack(deps: RunDeps, session: Session, workspace: Workspace): Promise<ReadBack> {

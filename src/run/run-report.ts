@@ -1,7 +1,5 @@
 import type { ActionOutcome, Checkpoint, Conclusion, RunId, StopReason, TraceId } from "../domain/index.ts";
 
-import type { WithheldChange } from "./decide-paths.ts";
-
 /** One run of the project's own test command by the host. */
 export type TestRun = {
   readonly exitCode: number | null;
@@ -12,6 +10,9 @@ export type TestRun = {
   /** Set where the command could not be run at all: its program is missing, or the sandbox ended it. */
   readonly missing: string | null;
 };
+
+/** A change that may not be published, and the rules that say so. */
+export type WithheldChange = { readonly path: string; readonly policyIds: readonly string[] };
 
 /** What `run` tells at its end. */
 export type RunReport = {
