@@ -1,6 +1,6 @@
 import { attribute, type ChangeSet, emptyChangeSet, splitByAuthority } from "../domain/index.ts";
 import type { Workspace } from "../workspace/index.ts";
-import { decidePaths, deciderOf, type WithheldChange } from "./decide-paths.ts";
+import { decidePaths, deciderOf } from "./decide-paths.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { WithheldChange } from "./run-report.ts";
