@@ -1,4 +1,4 @@
-import type { JsonObject } from "../domain/index.ts";
+import type { JsonValue } from "../domain/index.ts";
 import type { AskApproval } from "../run/index.ts";
 import { plain, type Terminal } from "./terminal.ts";
 
@@ -25,11 +25,11 @@ export function createAskApproval(terminal: Terminal): AskApproval | null {
   };
 }
 
-/** The whole of what is approved, never cut: texts of many lines as their lines, so that nothing hides in one long one. */
-function argumentLines(args: JsonObject): readonly string[] {
-  return Object.entries(args).flatMap(([name, value]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    const lines = text.replaceAll("\\n", "\n").split("\n");
-    return lines.length === 1 ? [`  ${name}: ${text}`] : [`  ${name}:`, ...lines.map((line) => `  | ${line}`)];
-  });
+/** The whole of what is approved, never cut or unescaped: each text as its own lines, so that nothing hides in a long one. */
+export function argumentLines(value: JsonValue, name = ""): readonly string[] {
+  if (value !== null && typeof value === "object") {
+    return Object.entries(value).flatMap(([key, inner]) => argumentLines(inner, name === "" ? key : `${name}.${key}`));
+  }
+  const lines = String(value).split("\n");
+  return lines.length === 1 ? [`  ${name}: ${lines[0]}`] : [`  ${name}:`, ...lines.map((line) => `  | ${line}`)];
 }
