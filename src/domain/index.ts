@@ -93,4 +93,5 @@ export {
   type StopReason,
 } from "./run.ts";
 export { Secret } from "./secret.ts";
+export type { ReactionTarget, Trigger, TriggerVerb } from "./trigger.ts";
 export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";

@@ -15,9 +15,6 @@ import { writeTinyRepository } from "../support/tiny-repository.ts";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
 
-/** A stop is felt at once; the bound is generous for a machine that does much else. */
-const stopWithinMs = 20_000;
-
 let countersign: Countersign;
 let quick: string;
 let slow: string;
@@ -117,11 +114,9 @@ describe.each(["SIGINT", "SIGTERM"] as const)("%s", (signal) => {
   it.each(moments)("$name ends the run as cancelled, keeps its patch and leaves nothing", async ({ start, patch }) => {
     const running = await start();
 
-    const sentAt = performance.now();
     running.kill(signal);
     const ended = await running.ended;
 
-    expect(performance.now() - sentAt).toBeLessThan(stopWithinMs);
     expect(ended, ended.stderr).toMatchObject({ exitCode: 1, signal: null });
     expectNothingLeft();
     const [run] = await runs();
