@@ -12,7 +12,7 @@ export function reportJson(report: RunReport): JsonObject {
     stop_reason: report.stopReason,
     title: report.title,
     summary: report.summary,
-    pull_request: null,
+    pull_request: pullRequestJson(report.pullRequest),
     patch: report.patch,
     patch_kept: report.patchKept,
     diff_stat: report.diffStat,
@@ -31,6 +31,11 @@ export function reportJson(report: RunReport): JsonObject {
     duration_ms: report.durationMs,
   };
 }
+
+const pullRequestJson = (opened: RunReport["pullRequest"]): JsonObject | null =>
+  opened === null
+    ? null
+    : { number: opened.number, url: opened.url, head_sha: opened.headSha, diff_stat: opened.diffStat };
 
 const testsJson = (tests: TestRun | null): JsonObject | null =>
   tests === null
@@ -77,6 +82,9 @@ export function reportText(report: RunReport): string {
       ? []
       : [`left out    ${report.leftOut.join(", ")} (no authorized action wrote it)`]),
     ...report.withheld.map(({ path, policyIds }) => `withheld    ${path} (${policyIds.join(", ")})`),
+    ...(report.pullRequest === null
+      ? []
+      : [`opened      pull request #${report.pullRequest.number}, ${report.pullRequest.url}`]),
     `patch       ${kept}`,
     `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${report.ledger.verified ? "verified" : "NOT VERIFIED"}`,
     `trace       ${report.traceId}`,

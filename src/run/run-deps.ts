@@ -57,14 +57,17 @@ export type RunDeps = IdSource & {
   readonly onEvent: (event: RunEvent) => void;
 };
 
+/** What the model is to work on: the texts of the issue as they were at the trigger. */
+export type IssueTexts = { readonly title: UntrustedText; readonly body: UntrustedText };
+
 /** What is asked for: a repository, an issue, and who asks. */
 export type LocalRequest = {
   readonly source: BaseSource;
-  readonly issue: { readonly title: UntrustedText; readonly body: UntrustedText };
+  readonly issue: IssueTexts;
   readonly requester: Requester;
 };
 
-export type RunPhase = "prepare" | "verify_before" | "work" | "verify_after" | "settle";
+export type RunPhase = "prepare" | "verify_before" | "work" | "verify_after" | "publish" | "settle";
 
 /** Everything that happens in a run, for whoever watches it; the ledger is the record. */
 export type RunEvent =

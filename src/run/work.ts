@@ -43,8 +43,7 @@ export async function work(
   workspace: Workspace,
   signal: AbortSignal,
 ): Promise<WorkEnd> {
-  const { issue } = session.request;
-  const opening = openingMessages(deps, { ...issue, verifyCommand: verifyCommandText(session) });
+  const opening = openingMessages(deps, { ...session.issue, verifyCommand: verifyCommandText(session) });
   try {
     await using pages = await deps.openPages(session.run.runId);
     const fingerprints = createFingerprints();
