@@ -7,7 +7,7 @@ export type GithubSource = {
   readonly kind: "github";
   /** Without any credential. */
   readonly url: string;
-  /** The whole value of the `Authorization` header; sent to the host of `url` alone (SEC-77). */
+  /** `Authorization: basic …`, for git's `http.extraHeader`; sent to the host of `url` alone (SEC-77). */
   readonly authorization: Secret;
   readonly commitSha: string;
   /** By numeric id: one mirror a repository, whatever it is called (SEC-79). */
@@ -38,7 +38,7 @@ export function readGithubSource(source: GithubSource): FoundSource {
     environment: {
       GIT_CONFIG_COUNT: "1",
       GIT_CONFIG_KEY_0: `http.${url.origin}/.extraHeader`,
-      GIT_CONFIG_VALUE_0: `Authorization: ${source.authorization.reveal()}`,
+      GIT_CONFIG_VALUE_0: source.authorization.reveal(),
     },
     safeFolders: [],
     uncommitted: [],
