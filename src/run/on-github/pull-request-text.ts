@@ -38,9 +38,11 @@ const listedAtMost = 50;
 const summaryAtMost = 16_384;
 
 /** The model's title made inert, at most 72 characters; `Fix #n` where it gave none (GH-101). */
-export function pullRequestTitle(title: string, issue: number): string {
+export const pullRequestTitle = (title: string, issue: number): string => titleOr(title, `Fix #${issue}`);
+
+function titleOr(title: string, otherwise: string): string {
   const line = plainLine(title);
-  if (line === "") return `Fix #${issue}`;
+  if (line === "") return otherwise;
   const points = Array.from(line);
   return points.length <= titleLength ? line : `${points.slice(0, titleLength - 1).join("")}…`;
 }
@@ -62,9 +64,9 @@ export function commitMessage(
 ): string {
   const { runId, traceId, issue, cause, title } = facts;
   return [
-    title,
+    titleOr(title, `Change asked for in #${issue}`), // on the default branch a keyword of ours would close the issue
     "",
-    `Asked for in #${issue}. Checked by the host: ${cause}.`,
+    `Asked for in #${issue}. Checked by the host: ${plainLine(cause)}.`,
     "",
     `Countersign-Run: ${runId}`,
     `Countersign-Trace: ${traceId}`,
