@@ -154,6 +154,26 @@ type ApprovalsTable = {
 /** An approval is used once: a second row is refused (AUD-36). */
 type ApprovalUsesTable = { approval_id: Fixed<ApprovalId>; action_id: Fixed<ActionId> };
 
+/** Spans on their way to a receiver; derived from the ledger in the append that completes them (AUD-69). */
+type SpanOutboxTable = {
+  id: GeneratedAlways<number>;
+  run_id: Fixed<RunId>;
+  /** Of the entry that completed the span. */
+  entry_index: Fixed<number>;
+  trace_id: Fixed<TraceId>;
+  span_id: Fixed<string>;
+  /** As ledger's `TraceSpan`. */
+  span: ColumnType<JsonObject, string, never>;
+  state: ColumnType<"pending" | "sent" | "rejected", never, "pending" | "sent" | "rejected">;
+  /** How often a receiver refused this span alone. */
+  refusals: Generated<number>;
+  not_before: ColumnType<string | null, never, string | null>;
+  sent_at: ColumnType<string | null, never, string | null>;
+  created_at: Time;
+};
+/** One row: the first entry that may owe a span. */
+type TraceStartTable = { singleton: GeneratedAlways<boolean>; index: Derived<number> };
+
 /** All tables of Countersign but the queue's, which are pg-boss's own. `bigint` is a number here; one over 2^53 - 1 throws. */
 export type Database = {
   service_state: ServiceStateTable;
@@ -172,6 +192,8 @@ export type Database = {
   policy_sets: PolicySetsTable;
   approvals: ApprovalsTable;
   approval_uses: ApprovalUsesTable;
+  span_outbox: SpanOutboxTable;
+  trace_start: TraceStartTable;
 };
 
 /** One transaction; passed on to rooms that write beside others. */
