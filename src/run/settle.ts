@@ -11,7 +11,7 @@ import { diffStat } from "./diff-stat.ts";
 import { judgedPaths } from "./judged-paths.ts";
 import type { ReadBack } from "./read-back.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { recordEnd } from "./run-record.ts";
+import { recordEnd, recordPhase } from "./run-record.ts";
 import type { RunReport, TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
@@ -55,6 +55,7 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
   };
   const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
   const keep = async (): Promise<string | null> => {
+    await recordPhase(deps, run, lease, "settle");
     await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
     await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
     return patch === "" ? null : `countersign runs patch ${run.runId}`;
