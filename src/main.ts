@@ -76,13 +76,28 @@ function loginName(uid: number): string {
   }
 }
 
+type Model = {
+  readonly model: ModelClient;
+  readonly modelName: string;
+  readonly modelServer: { readonly address: string; readonly port: number };
+};
+
+function serverOf(baseUrl: string): Model["modelServer"] {
+  const { hostname, port, protocol } = new URL(baseUrl);
+  return { address: hostname, port: Number(port || (protocol === "https:" ? 443 : 80)) };
+}
+
 function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal): CliDeps {
   const deps = { clock, randomBytes, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
   const settings = { ...config, databaseUrl: config.databaseUrl?.reveal() ?? null };
-  const createModel = (): { readonly model: ModelClient; readonly modelName: string } => {
+  const createModel = (): Model => {
     const { baseUrl, apiKey, name } = requireModel(config);
     const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
-    return { model: createOpenAiModel({ clock, randomBytes, delay }, options), modelName: name };
+    return {
+      model: createOpenAiModel({ clock, randomBytes, delay }, options),
+      modelName: name,
+      modelServer: serverOf(baseUrl),
+    };
   };
   return {
     terminal,

@@ -6,7 +6,14 @@ import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
 import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
 import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
 import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
-import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
+import {
+  type AskApproval,
+  type RunDeps,
+  type RunEvent,
+  type ServerPlace,
+  settleInterrupted,
+  type WorkspaceHands,
+} from "../run/index.ts";
 import { openStore, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
 import {
   createWorkspace,
@@ -66,7 +73,11 @@ async function open(deps: CountersignDeps, settings: CountersignSettings, signal
 }
 
 /** What runs are done with, besides the records. */
-export type RunSettings = CountersignSettings & { readonly model: ModelClient; readonly modelName: string };
+export type RunSettings = CountersignSettings & {
+  readonly model: ModelClient;
+  readonly modelName: string;
+  readonly modelServer?: ServerPlace;
+};
 
 type Hooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
 
@@ -106,6 +117,7 @@ async function openAll(
     workspace,
     model: settings.model,
     modelName: settings.modelName,
+    ...(settings.modelServer === undefined ? {} : { modelServer: settings.modelServer }),
     openPages: (runId) => openPages(settings.home, runId),
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };

@@ -86,7 +86,7 @@ export function reportText(report: RunReport): string {
       ? []
       : [`opened      pull request #${report.pullRequest.number}, ${report.pullRequest.url}`]),
     `patch       ${kept}`,
-    `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${report.ledger.verified ? "verified" : "NOT VERIFIED"}`,
+    `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${verifiedText(report.ledger.verified)}`,
     `trace       ${report.traceId}`,
     `tokens      ${report.tokens.input} in, ${report.tokens.output} out`,
     `time        ${duration(report.durationMs)}`,
@@ -94,6 +94,11 @@ export function reportText(report: RunReport): string {
   ];
   const actions = table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]);
   return `\n${actions}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
+}
+
+function verifiedText(isVerified: boolean | null): string {
+  if (isVerified === null) return "not verified here";
+  return isVerified ? "verified" : "NOT VERIFIED";
 }
 
 function testsText(tests: TestRun | null): string {

@@ -30,6 +30,7 @@ export function proposal(catalogue: Catalogue, run: RunContext, trail: Trail): N
     ordinal: proposed.call?.ordinal ?? null,
     modelResponseId: idOrNull(proposed.call?.modelResponseId),
     rawSizeBytes: raw.byteLength,
+    rawDigest: digestOf(run, trail, null),
     compensates: proposed.compensates,
   };
   const texts = isKnown ? { raw } : { raw, tool: encode(proposed.tool) };
@@ -62,6 +63,7 @@ export function authorizedSteps(run: RunContext, trail: Trail, action: Authorize
     argumentsCommitment: commitArguments(trail, parsed.canonical),
     argumentsDigest: digestOf(run, trail, parsed.canonical),
     approvalId: trail.approvalId,
+    risk: action.facts.risk,
   };
   return [
     decisionStep(run, trail, parsed, decision),

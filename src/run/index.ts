@@ -6,5 +6,13 @@
 
 export { runLocally } from "./local-run.ts";
 export { settleInterrupted } from "./recover.ts";
-export type { AskApproval, LocalRequest, RunDeps, RunEvent, RunPhase, WorkspaceHands } from "./run-deps.ts";
+export type {
+  AskApproval,
+  LocalRequest,
+  RunDeps,
+  RunEvent,
+  RunPhase,
+  ServerPlace,
+  WorkspaceHands,
+} from "./run-deps.ts";
 export type { RunReport, TestRun } from "./run-report.ts";

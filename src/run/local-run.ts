@@ -19,7 +19,7 @@ export async function runLocally(deps: RunDeps, request: LocalRequest, signal: A
   const result = await carry(deps, session, AbortSignal.any([signal, held.lost, timeLimit(session)]));
   deps.onEvent({ kind: "phase", phase: "settle" });
   const verdict = await judge(deps, session, result);
-  const report = await settle(deps, session, { result, verdict, pullRequest: null });
+  const report = await settle(deps, session, { result, verdict, pullRequest: null, isLogVerified: true });
   deps.onEvent({ kind: "completed", report });
   return report;
 }

@@ -62,6 +62,7 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
 
 function startEvidence(deps: RunDeps, run: Run, requester: string, body: UntrustedText) {
   return {
+    phase: "prepare",
     repositoryId: run.repository.id,
     baseSha: run.baseSha,
     requester,

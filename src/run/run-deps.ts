@@ -36,6 +36,9 @@ export type AskApproval = (
   signal: AbortSignal,
 ) => Promise<{ readonly isGranted: boolean; readonly reason: string }>;
 
+/** Host and port alone: an address may hold a path that tells more. */
+export type ServerPlace = { readonly address: string; readonly port: number };
+
 /** All that a run needs of the world. */
 export type RunDeps = IdSource & {
   readonly store: Store;
@@ -45,8 +48,9 @@ export type RunDeps = IdSource & {
   readonly operator: OperatorSettings;
   readonly catalogue: Catalogue;
   readonly model: ModelClient;
-  /** Where the model is asked and under which name: for the record. */
+  /** The name under which the model is asked, and where: for the record. */
   readonly modelName: string;
+  readonly modelServer?: ServerPlace;
   readonly workspace: WorkspaceHands;
   /** Keeps output too long to show in a folder of the run's own outside the checkout, until it is disposed. */
   readonly openPages: (runId: RunId) => Promise<SavedPages>;

@@ -48,7 +48,8 @@ export type RunReport = {
   readonly leftOut: readonly string[];
   /** Changed paths that the policy does not let out, whatever wrote them, with the rules; never in the patch. */
   readonly withheld: readonly WithheldChange[];
-  readonly ledger: Checkpoint & { readonly verified: boolean };
+  /** `verified` null: the log was not verified at the end of this run. */
+  readonly ledger: Checkpoint & { readonly verified: boolean | null };
   readonly tokens: { readonly input: number; readonly output: number };
   readonly durationMs: number;
 };

@@ -12,7 +12,7 @@ import { diffStat } from "./diff-stat.ts";
 import { judgedPaths } from "./judged-paths.ts";
 import type { ReadBack } from "./read-back.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { recordEnd } from "./run-record.ts";
+import { recordEnd, recordPhase } from "./run-record.ts";
 import type { RunReport, TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
@@ -58,6 +58,8 @@ export type Closing = {
   readonly result: Result;
   readonly verdict: Verdict;
   readonly pullRequest: RunReport["pullRequest"];
+  /** Whether the whole log is verified at the end: too much to be done for each run of a service. */
+  readonly isLogVerified: boolean;
 };
 
 /** Brings open actions to rest, keeps the patch, records the end and words the report. */
@@ -90,7 +92,7 @@ export async function settle(deps: RunDeps, session: Session, closing: Closing):
     actions: session.outcomes,
     leftOut,
     withheld,
-    ledger: await verifiedHead(deps),
+    ledger: closing.isLogVerified ? await verifiedHead(deps) : { ...(await deps.ledger.head()), verified: null },
     tokens: { input: session.used.inputTokens, output: session.used.outputTokens },
     durationMs: deps.clock() - session.startedAtMs,
   };
@@ -114,6 +116,7 @@ async function keepEnd(deps: RunDeps, session: Session, closing: Closing): Promi
     ...(pullRequest === null ? {} : { pullRequest: pullRequest.number, headSha: pullRequest.headSha }),
   };
   const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
+  await recordPhase(deps, run, lease, "settle");
   await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
   await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
   return patch === "" ? null : `countersign runs patch ${run.runId}`;

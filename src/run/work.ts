@@ -130,6 +130,9 @@ async function saveResponse(deps: RunDeps, session: Session, { turn, response }:
   const evidence = {
     turn,
     answered: true,
+    requestModel: deps.modelName.slice(0, 128),
+    serverAddress: deps.modelServer?.address ?? null,
+    serverPort: deps.modelServer?.port ?? null,
     model: response.model.slice(0, 128),
     responseId: response.responseId?.slice(0, 128) ?? null,
     finishReason: response.finishReason,

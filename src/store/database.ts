@@ -26,6 +26,9 @@ type Json<T> = ColumnType<T, string, string>;
 /** Written once, never changed. */
 type Fixed<T> = ColumnType<T, T, never>;
 
+/** Null until it was written to GitHub. */
+type PublishedLater<T> = ColumnType<T | null, T | null | undefined, T | null>;
+
 /** The kill switch (AUD-90): one row. */
 type ServiceStateTable = { singleton: GeneratedAlways<boolean>; paused: boolean; changed_at: Time };
 
@@ -53,6 +56,12 @@ type RunsTable = {
   started_at: Time;
   completed_at: ColumnType<string | null, string | null, string | null>;
   limits: Json<Budget>;
+  /** What stands on GitHub of a run; null until it does. By these a pull request is known as ours. */
+  status_comment_id: PublishedLater<number>;
+  branch: PublishedLater<string>;
+  head_sha: PublishedLater<string>;
+  pull_request_number: PublishedLater<number>;
+  pull_request_url: PublishedLater<string>;
 };
 
 /** One row: the name of the log and the number of its entries, kept by the trigger on `ledger_entries`. */
@@ -154,6 +163,26 @@ type ApprovalsTable = {
 /** An approval is used once: a second row is refused (AUD-36). */
 type ApprovalUsesTable = { approval_id: Fixed<ApprovalId>; action_id: Fixed<ActionId> };
 
+/** Spans on their way to a receiver; derived from the ledger in the append that completes them (AUD-69). */
+type SpanOutboxTable = {
+  id: GeneratedAlways<number>;
+  run_id: Fixed<RunId>;
+  /** Of the entry that completed the span. */
+  entry_index: Fixed<number>;
+  trace_id: Fixed<TraceId>;
+  span_id: Fixed<string>;
+  /** As ledger's `TraceSpan`. */
+  span: ColumnType<JsonObject, string, never>;
+  state: ColumnType<"pending" | "sent" | "rejected", never, "pending" | "sent" | "rejected">;
+  /** How often a receiver refused this span alone. */
+  refusals: Generated<number>;
+  not_before: ColumnType<string | null, never, string | null>;
+  sent_at: ColumnType<string | null, never, string | null>;
+  created_at: Time;
+};
+/** One row: the first entry that may owe a span. */
+type TraceStartTable = { singleton: GeneratedAlways<boolean>; index: Derived<number> };
+
 /** All tables of Countersign but the queue's, which are pg-boss's own. `bigint` is a number here; one over 2^53 - 1 throws. */
 export type Database = {
   service_state: ServiceStateTable;
@@ -172,6 +201,8 @@ export type Database = {
   policy_sets: PolicySetsTable;
   approvals: ApprovalsTable;
   approval_uses: ApprovalUsesTable;
+  span_outbox: SpanOutboxTable;
+  trace_start: TraceStartTable;
 };
 
 /** One transaction; passed on to rooms that write beside others. */

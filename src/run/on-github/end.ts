@@ -48,7 +48,7 @@ export async function finish(
   const told = { ...verdict, remedy, pullRequest, leftOut, withheld };
   await reporter.end(await statusEnd(deps, job, told), session.used);
   const final = await withUnknown(deps, job, verdict);
-  const report = await settle(deps, session, { result, verdict: final, pullRequest });
+  const report = await settle(deps, session, { result, verdict: final, pullRequest, isLogVerified: false });
   deps.onEvent({ kind: "completed", report });
   return { kind: "ended" };
 }
