@@ -25,7 +25,11 @@ export type Publication = {
 
 export type Published = {
   readonly kind: "published";
-  readonly pullRequest: NonNullable<RunReport["pullRequest"]> & { readonly isDraft: boolean };
+  readonly pullRequest: NonNullable<RunReport["pullRequest"]> & {
+    readonly isDraft: boolean;
+    /** Whether GitHub showed it when it was read after the write. */
+    readonly isConfirmed: boolean;
+  };
 };
 
 /** Closed with what stands on GitHub by then. */
@@ -45,7 +49,7 @@ export async function publish(
   const context: RunContext = { ...job.context, repositoryPolicies, publishing: { changeSet } };
   const commit = await once(deps, context, "push_commit", () => pushArguments(job, publication), signal);
   if (commit.kind !== "done") return notPublished(commit, null);
-  const headSha = textOf(commit.result, "sha") ?? textOf(commit.result, "commitSha") ?? "";
+  const headSha = textOf(commit.result, "commit_sha");
   await rememberHead(deps, job, headSha);
 
   // A check run that GitHub refuses keeps no pull request from being opened: reporting never decides (GH-46).
@@ -53,7 +57,9 @@ export async function publish(
 
   const opened = await once(deps, context, "open_pull_request", () => openArguments(job, publication), signal);
   if (opened.kind !== "done") return notPublished(opened, job.branch);
-  return { kind: "published", pullRequest: await readBack(deps, job, { publication, headSha, opened: opened.result }, signal) };
+  const pullRequest = pullRequestOf(publication, opened.result);
+  await rememberPullRequest(deps, job, pullRequest);
+  return { kind: "published", pullRequest };
 }
 
 /** The write, unless the record shows that it stands. */
@@ -109,26 +115,19 @@ function notPublished(write: Exclude<HostWrite, { readonly kind: "done" }>, bran
 
 const retryable: ReadonlySet<string> = new Set(["GITHUB_UNAVAILABLE", "GITHUB_LIMITED", "GITHUB_ANSWER_UNREADABLE"]);
 
-/** What is claimed is read from GitHub after the write; where that fails, the answer of the write itself is told (GH-90). */
-async function readBack(
-  deps: GithubRunDeps,
-  job: GithubJob,
-  { publication, headSha, opened }: { readonly publication: Publication; readonly headSha: string; readonly opened: JsonObject },
-  signal: AbortSignal,
-): Promise<Published["pullRequest"]> {
-  const number = numberOf(opened, "number");
-  const told = { number, url: textOf(opened, "url") ?? "", headSha, isDraft: publication.draft };
-  const read = await job.reader.pullRequest(number, signal).catch(() => null);
-  const { url, isDraft } = read ?? told;
-  const pullRequest = { number, url, headSha: read?.headSha ?? headSha, isDraft, diffStat: publication.diffStat };
-  await rememberPullRequest(deps, job, pullRequest);
-  return pullRequest;
+/** What the writer read back after the write (GH-90). */
+function pullRequestOf(publication: Publication, opened: JsonObject): Published["pullRequest"] {
+  return {
+    number: Number(opened["pull_request"]),
+    url: textOf(opened, "url"),
+    headSha: textOf(opened, "head_sha"),
+    diffStat: publication.diffStat,
+    isDraft: opened["draft"] === true,
+    isConfirmed: opened["confirmed"] === true,
+  };
 }
 
-const textOf = (result: JsonObject, name: string): string | null =>
-  typeof result[name] === "string" ? (result[name] as string) : null;
-const numberOf = (result: JsonObject, name: string): number =>
-  typeof result[name] === "number" ? (result[name] as number) : 0;
+const textOf = (result: JsonObject, name: string): string => (typeof result[name] === "string" ? result[name] : "");
 
 async function rememberHead(deps: GithubRunDeps, { row, branch }: GithubJob, headSha: string): Promise<void> {
   await deps.store.db.updateTable("runs").set({ branch, head_sha: headSha }).where("run_id", "=", row.run_id).execute();

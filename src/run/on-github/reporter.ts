@@ -100,7 +100,7 @@ async function knownComment(deps: GithubRunDeps, { context }: GithubJob): Promis
 }
 
 const idOf = (result: JsonObject | undefined): number | null => {
-  const id = result?.["id"];
+  const id = result?.["comment_id"];
   return typeof id === "number" ? id : null;
 };
 

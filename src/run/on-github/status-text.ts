@@ -30,7 +30,7 @@ export type StatusEnd = {
   readonly cause: string;
   /** What a person can do about it; null where there is nothing to do. */
   readonly remedy: string | null;
-  readonly pullRequest: (RunReport["pullRequest"] & { readonly isDraft: boolean }) | null;
+  readonly pullRequest: (NonNullable<RunReport["pullRequest"]> & { readonly isDraft: boolean; readonly isConfirmed: boolean }) | null;
   readonly notDone: readonly NotDone[];
   readonly leftOut: readonly string[];
   readonly withheld: readonly WithheldChange[];
@@ -101,7 +101,7 @@ function ended(facts: StatusFacts, end: StatusEnd): readonly string[] {
   return [
     `**Countersign** ${conclusions[end.conclusion]}: ${inCode(end.cause)}`,
     "",
-    ...(end.pullRequest === null ? [] : [`- opened: #${end.pullRequest.number}${end.pullRequest.isDraft ? " (draft)" : ""}`]),
+    ...(end.pullRequest === null ? [] : [`- opened: ${openedText(end.pullRequest)}`]),
     ...(end.remedy === null ? [] : [`- what to do: ${inCode(end.remedy)}`]),
     ...(end.patchKept === null || end.pullRequest !== null
       ? []
@@ -118,6 +118,9 @@ function ended(facts: StatusFacts, end: StatusEnd): readonly string[] {
     ...(end.pullRequest === null ? ["", checkpointText(end.checkpoint)] : []),
   ];
 }
+
+const openedText = ({ number, isDraft, isConfirmed }: NonNullable<StatusEnd["pullRequest"]>): string =>
+  `#${number}${isDraft ? " (draft)" : ""}${isConfirmed ? "" : " (not confirmed: GitHub could not be asked again)"}`;
 
 export const checkpointText = ({ origin, size, rootHash }: Checkpoint): string =>
   `Ledger ${inCode(origin)}: ${count(size, "entry").replace("entrys", "entries")}, root ${inCode(rootHash)}`;
