@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { CountersignError, Secret } from "./domain/index.ts";
+import { type OtelSettings, readOtelSettings } from "./otel-settings.ts";
 
 /** What the environment says, checked once. Rooms get plain values from it, never the whole. */
 export type Config = {
@@ -13,6 +14,8 @@ export type Config = {
   readonly runUids: string | null;
   /** Absolute folders in which git, bwrap and the like are looked for, divided by `:`; null: the usual ones. */
   readonly searchPath: string | null;
+  /** Null: the trace is sent nowhere. */
+  readonly otel: OtelSettings | null;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
 };
@@ -54,6 +57,7 @@ export function readConfig(
     policiesFolder: path("COUNTERSIGN_POLICIES", join(place.root, "policies", "standard")),
     runUids: readRunUids(value("COUNTERSIGN_RUN_UIDS")),
     searchPath: absoluteFolders(value("PATH")),
+    otel: readOtelSettings(value),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
   };
 }
