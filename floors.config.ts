@@ -54,7 +54,7 @@ export default {
     forbid("room-without-floor", { path: "^src/[^/]+/", pathNot: anyOf(floors.flat()) }, {}),
     forbid("door-only", { path: "^(?:src|test)/([^/]+)/" }, { path: behindADoor, pathNot: "^src/$1/" }),
     forbid("door-only-root", { path: "^(src|test)/[^/]+\\.ts$" }, { path: behindADoor }),
-    forbid("settings", { path: "^src/(config|telemetry)\\." }, { path: "^src/", pathNot: "^src/domain/" }),
+    forbid("settings", { path: "^src/(config|telemetry)[.-]" }, { path: "^src/", pathNot: "^src/(domain/|config-)" }),
     forbid("nobody-imports-main", {}, { path: "^src/main\\.ts$" }),
     forbid("local-github-apart", { path: "^src/demo/" }, { path: "^src/github/" }),
     forbid(
