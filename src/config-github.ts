@@ -108,15 +108,18 @@ function readCredential(path: string): string | null {
     if ((statSync(path).mode & 0o077) === 0) return readFileSync(path, "utf8");
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
-    throw new CountersignError("CONFIG_INVALID", `the credential file \`${path}\` can't be read`, {
-      cause: error,
-      remedy: "start Countersign as the user that registered the App",
-    });
+    throw unreadable(path, error);
   }
   throw new CountersignError("CONFIG_INVALID", `the credential file \`${path}\` can be read by others`, {
     remedy: `type \`chmod 600 ${path}\`, and ask who may have read it`,
   });
 }
+
+const unreadable = (path: string, cause: unknown): CountersignError =>
+  new CountersignError("CONFIG_INVALID", `the credential file \`${path}\` can't be read`, {
+    cause,
+    remedy: "start Countersign as the user that registered the App",
+  });
 
 const appIdForm = /^[1-9]\d{0,14}$/;
 
