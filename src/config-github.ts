@@ -20,7 +20,6 @@ export type GithubConfig = GithubPlace & {
   readonly webhookSecret: Secret;
   /** Accepted too, during a rotation. */
   readonly webhookSecretPrevious: Secret | null;
-  readonly webhookPath: string;
 };
 
 /** What `serve --register` keeps, below the service folder. Each file holds one value. */
@@ -78,7 +77,6 @@ export function readGithub(environment: Environment, folder: string, files: Cred
     privateKey: stored?.privateKey ?? readPrivateKey(value("PRIVATE_KEY"), value("PRIVATE_KEY_PATH"), folder),
     webhookSecret: readSecret("WEBHOOK_SECRET", value("WEBHOOK_SECRET") ?? stored?.webhookSecret ?? null),
     webhookSecretPrevious: previous === null ? null : readSecret("WEBHOOK_SECRET_PREVIOUS", previous),
-    webhookPath: readWebhookPath(value("WEBHOOK_PATH")),
   };
 }
 
@@ -176,12 +174,4 @@ function readSecret(variable: string, text: string | null): Secret {
   const sizeBytes = Buffer.byteLength(text);
   if (sizeBytes < smallestSecretBytes) throw unusable(variable, `${sizeBytes} bytes`, expected, example);
   return new Secret(text);
-}
-
-function readWebhookPath(text: string | null): string {
-  if (text === null) return "/api/github/webhooks";
-  if (!/^\/[A-Za-z0-9._~/-]{0,199}$/.test(text)) {
-    throw unusable("WEBHOOK_PATH", `\`${text}\``, "a path that begins with a slash", "/api/github/webhooks");
-  }
-  return text;
 }

@@ -10,6 +10,8 @@ export type ServerConfig = {
   readonly host: string;
   /** 0: a free one. */
   readonly port: number;
+  /** Of the deliveries; begins with a slash. */
+  readonly webhookPath: string;
   /** Under which people reach the pages, without a slash at its end; null: no link is written to GitHub. */
   readonly publicUrl: string | null;
   readonly role: Role;
@@ -25,6 +27,7 @@ export function readServer(environment: Environment): ServerConfig {
   return {
     host: readHost(value("HOST")),
     port: readPort(value("PORT")),
+    webhookPath: readWebhookPath(value("WEBHOOK_PATH")),
     publicUrl: readPublicUrl(value("COUNTERSIGN_PUBLIC_URL")),
     role: readRole(value("COUNTERSIGN_ROLE"), value("DATABASE_URL")),
     logLevel: readLogLevel(value("LOG_LEVEL")),
@@ -47,6 +50,14 @@ function readPort(text: string | null): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (!(port <= 65_535)) throw unusable("PORT", `\`${text}\``, "a port from 0 (a free one) to 65535", "3000");
   return port;
+}
+
+function readWebhookPath(text: string | null): string {
+  if (text === null) return "/api/github/webhooks";
+  if (!/^\/[A-Za-z0-9._~/-]{0,199}$/.test(text)) {
+    throw unusable("WEBHOOK_PATH", `\`${text}\``, "a path that begins with a slash", "/api/github/webhooks");
+  }
+  return text;
 }
 
 function readPublicUrl(text: string | null): string | null {

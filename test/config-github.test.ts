@@ -53,7 +53,6 @@ describe("the configuration of GitHub", () => {
     expect(config).toMatchObject({
       appId: 123456,
       webhookSecretPrevious: null,
-      webhookPath: "/api/github/webhooks",
       apiUrl: "https://api.github.com",
       gitUrl: "https://github.com",
     });
@@ -155,8 +154,6 @@ describe("a value of GitHub's that can't be used stops the start", () => {
     ["WEBHOOK_SECRET", "s".repeat(31), "31 bytes"],
     ["WEBHOOK_SECRET", `${"s".repeat(32)}\n`, "a value with control characters"],
     ["WEBHOOK_SECRET_PREVIOUS", "short", "5 bytes"],
-    ["WEBHOOK_PATH", "api", "`api`"],
-    ["WEBHOOK_PATH", "/a?b", "`/a?b`"],
     ["GHE_HOST", "https://github.example.org", "`https://github.example.org`"],
     ["GHE_HOST", "github.example.org/path", "`github.example.org/path`"],
     ["GHE_HOST", "host:99999", "`host:99999`"],

@@ -20,6 +20,7 @@ describe("the configuration of the service", () => {
     expect(readConfig({}, place).server()).toEqual({
       host: "127.0.0.1",
       port: 3000,
+      webhookPath: "/api/github/webhooks",
       publicUrl: null,
       role: "all",
       logLevel: "info",
@@ -31,6 +32,7 @@ describe("the configuration of the service", () => {
       {
         HOST: "0.0.0.0",
         PORT: "0",
+        WEBHOOK_PATH: "/hooks",
         COUNTERSIGN_PUBLIC_URL: "https://countersign.example.org/pages/",
         COUNTERSIGN_ROLE: "worker",
         DATABASE_URL: database,
@@ -42,6 +44,7 @@ describe("the configuration of the service", () => {
     expect(config.server()).toEqual({
       host: "0.0.0.0",
       port: 0,
+      webhookPath: "/hooks",
       publicUrl: "https://countersign.example.org/pages",
       role: "worker",
       logLevel: "debug",
@@ -58,6 +61,8 @@ describe("the configuration of the service", () => {
     ["PORT", "65536", "`65536`"],
     ["PORT", "-1", "`-1`"],
     ["PORT", "http", "`http`"],
+    ["WEBHOOK_PATH", "api", "`api`"],
+    ["WEBHOOK_PATH", "/a?b", "`/a?b`"],
     ["COUNTERSIGN_PUBLIC_URL", "countersign.example.org", "`countersign.example.org`"],
     ["COUNTERSIGN_PUBLIC_URL", "https://someone@example.org", "an address with a user name"],
     ["COUNTERSIGN_PUBLIC_URL", "https://example.org/?a=1", "an address with a query or a fragment"],

@@ -1,0 +1,6 @@
+/**
+ * GitHub's REST interface: the only calls to it.
+ * Door: `convertManifest`.
+ * Never: decides what may be written.
+ */
+export { convertManifest, type RegisteredApp } from "./register-app.ts";
