@@ -1,0 +1,1 @@
+export type Send = () => Promise<never>;
