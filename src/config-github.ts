@@ -1,5 +1,5 @@
 import { createPrivateKey } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, readVariable, unusable } from "./config-values.ts";
 import { CountersignError, Secret } from "./domain/index.ts";
@@ -68,8 +68,7 @@ const isLoopback = (hostname: string): boolean =>
  */
 export function readGithub(environment: Environment, folder: string, files: CredentialFiles): GithubConfig {
   const value = (name: string): string | null => readVariable(environment, name);
-  const isInEnvironment = ["APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH"].some((name) => value(name) !== null);
-  const stored = isInEnvironment ? null : readStored(files);
+  const stored = isInEnvironment(environment) ? null : readStored(files);
   const previous = value("WEBHOOK_SECRET_PREVIOUS");
   return {
     ...readGithubPlace(environment),
@@ -79,6 +78,13 @@ export function readGithub(environment: Environment, folder: string, files: Cred
     webhookSecretPrevious: previous === null ? null : readSecret("WEBHOOK_SECRET_PREVIOUS", previous),
   };
 }
+
+const isInEnvironment = (environment: Environment): boolean =>
+  ["APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH"].some((name) => readVariable(environment, name) !== null);
+
+/** Whether anything says which App this is, be it right or wrong. */
+export const hasGithub = (environment: Environment, files: CredentialFiles): boolean =>
+  isInEnvironment(environment) || existsSync(files.folder);
 
 type Stored = { readonly appId: string; readonly privateKey: Secret; readonly webhookSecret: string | null };
 

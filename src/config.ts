@@ -1,5 +1,12 @@
 import { join } from "node:path";
-import { credentialFiles, type GithubConfig, type GithubPlace, readGithub, readGithubPlace } from "./config-github.ts";
+import {
+  credentialFiles,
+  type GithubConfig,
+  type GithubPlace,
+  hasGithub,
+  readGithub,
+  readGithubPlace,
+} from "./config-github.ts";
 import { readServer, type ServerConfig } from "./config-server.ts";
 import { type Environment, readVariable, unusable } from "./config-values.ts";
 import { CountersignError, Secret } from "./domain/index.ts";
@@ -20,6 +27,8 @@ export type Config = {
   readonly model: ModelConfig | CountersignError;
   /** Each throws `CONFIG_INVALID`; what only the service needs is not looked at before. */
   readonly github: () => GithubConfig;
+  /** Whether anything says which App this is. */
+  readonly hasGithub: () => boolean;
   readonly githubPlace: () => GithubPlace;
   readonly server: () => ServerConfig;
 };
@@ -54,6 +63,7 @@ export function readConfig(
     searchPath: absoluteFolders(value("PATH")),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
     github: () => readGithub(environment, place.folder, credentialFiles(home)),
+    hasGithub: () => hasGithub(environment, credentialFiles(home)),
     githubPlace: () => readGithubPlace(environment),
     server: () => readServer(environment),
   };

@@ -12,7 +12,9 @@ export function addServeCommand(program: Command, deps: CliDeps): void {
     .description("run the GitHub App: take its webhooks and do its runs, until a signal")
     .option("--register <address>", "register the App on GitHub first: this machine's public https address")
     .option("--organization <name>", "with --register: the organization that owns the App, instead of you")
-    .action((options: ServeOptions) => (options.register === undefined ? serve(deps, options) : register(deps, options)));
+    .action((options: ServeOptions) =>
+      options.register === undefined ? serve(deps, options) : register(deps, options),
+    );
 }
 
 /** Done when a signal has come and the work under way has been handed over. */
