@@ -56,11 +56,11 @@ export default {
     forbid("room-without-floor", { path: "^src/[^/]+/", pathNot: anyOf(floors.flat()) }, {}),
     forbid("door-only", { path: "^(?:src|test)/([^/]+)/" }, { path: behindADoor, pathNot: "^src/$1/" }),
     forbid("door-only-root", { path: "^(src|test)/[^/]+\\.ts$" }, { path: behindADoor }),
-    // otel-settings.ts is the part of config.ts about OTEL_*: it gets its values from there.
+    // otel-settings.ts and config-*.ts are parts of config.ts: they get their values from there.
     forbid(
       "settings",
-      { path: "^src/(config|otel-settings|telemetry)\\." },
-      { path: "^src/", pathNot: "^src/(domain/|otel-settings\\.ts$)" },
+      { path: "^src/(config|otel-settings|telemetry)[.-]" },
+      { path: "^src/", pathNot: "^src/(domain/|config-|otel-settings\.ts$)" },
     ),
     forbid("nobody-imports-main", {}, { path: "^src/main\\.ts$" }),
     forbid("local-github-apart", { path: "^src/demo/" }, { path: "^src/github/" }),

@@ -5,13 +5,16 @@ import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
 import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/index.ts";
-import { examine, openRecords, openRuns } from "./app/index.ts";
+import { examine, openRecords, openRuns, type Registration, readAppManifest, registerApp } from "./app/index.ts";
 import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/index.ts";
 import { type Config, loadConfig, requireModel } from "./config.ts";
+import { credentialFiles } from "./config-github.ts";
 import { CountersignError, type Requester } from "./domain/index.ts";
 import { toolSchemas } from "./gateway/index.ts";
+import { convertManifest } from "./github/index.ts";
 
 const root = join(import.meta.dirname, "..");
+const appFile = join(root, "app.yml");
 const clock = (): number => Date.now();
 
 /** Aborted on SIGINT, SIGTERM, SIGHUP, and when the process that started us is gone; a second signal ends at once. */
@@ -99,6 +102,11 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
       modelServer: serverOf(baseUrl),
     };
   };
+  const github = {
+    isConfigured: config.hasGithub(),
+    settings: config.github,
+    manifest: () => readAppManifest(appFile),
+  };
   return {
     terminal,
     clock,
@@ -108,7 +116,9 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
     openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel() }, hooks, signal),
-    examine: (parts, examineSignal) => examine(deps, { ...settings, createModel }, parts, examineSignal),
+    examine: (parts, examineSignal) => examine(deps, { ...settings, createModel, github }, parts, examineSignal),
+    openService: () => Promise.reject(new CountersignError("USAGE", "`serve` is not there yet")),
+    register: (request, onReady) => register(config, request, onReady, signal),
     bench: async (request, benchSignal) => {
       const { runBench } = await import("./bench/index.ts"); // no other command pays for it
       const { home, policiesFolder, runUids } = config;
@@ -118,6 +128,24 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     toolSchemas,
     schemasFolder: join(root, "tools_schemas"),
   };
+}
+
+async function register(
+  config: Config,
+  request: { readonly publicAddress: string; readonly organization: string | null },
+  onReady: (formUrl: string, listening: string) => void,
+  signal: AbortSignal,
+): Promise<Registration> {
+  const { host, port, webhookPath } = config.server();
+  const { apiUrl, gitUrl } = config.githubPlace();
+  const deps = {
+    randomBytes,
+    convert: (code: string, convertSignal: AbortSignal) => convertManifest(apiUrl, code, convertSignal),
+    onReady: (formUrl: string) => onReady(formUrl, `${host}, port ${port}`),
+  };
+  const manifest = await readAppManifest(appFile);
+  const files = credentialFiles(config.home);
+  return registerApp(deps, { ...request, host, port, webhookPath, githubUrl: gitUrl, manifest, files }, signal);
 }
 
 async function main(): Promise<number> {

@@ -16,6 +16,22 @@ export type Check = {
   readonly remedy: string;
 };
 
+export type ExaminedPart = "all" | "sandbox" | "model" | "github";
+
+/** A running service, and a line for each of its parts. */
+export type Service = AsyncDisposable & {
+  readonly parts: readonly { readonly name: string; readonly detail: string }[];
+};
+
+/** An App that was registered. */
+export type Registration = {
+  readonly appId: number;
+  readonly installUrl: string;
+  /** Holds its credentials. */
+  readonly folder: string;
+  readonly hasWebhookSecret: boolean;
+};
+
 /** What the commands work with; `main.ts` gives it. */
 export type CliDeps = {
   readonly terminal: Terminal;
@@ -34,7 +50,14 @@ export type CliDeps = {
     readonly askApproval: AskApproval | null;
   }) => Promise<RunDeps & AsyncDisposable>;
   /** Tries the parts named, each for real. */
-  readonly examine: (parts: ReadonlySet<"all" | "sandbox" | "model">, signal: AbortSignal) => Promise<readonly Check[]>;
+  readonly examine: (parts: ReadonlySet<ExaminedPart>, signal: AbortSignal) => Promise<readonly Check[]>;
+  /** Starts the service; disposing it hands over what is under way. */
+  readonly openService: () => Promise<Service>;
+  /** Registers the App; `onReady` gets the address of the form and where it is served. */
+  readonly register: (
+    request: { readonly publicAddress: string; readonly organization: string | null },
+    onReady: (formUrl: string, listening: string) => void,
+  ) => Promise<Registration>;
   /** Measures one row or all and shows their tables: the same as JSON, and whether the figures without time in them hold. */
   readonly bench: (
     request: {
