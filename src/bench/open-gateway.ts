@@ -8,10 +8,14 @@ import {
   type RunContext,
 } from "../gateway/index.ts";
 import { noRepositoryPolicies } from "../policy/index.ts";
+import type { Workspace } from "../workspace/index.ts";
 import type { BenchPlace } from "./bench-place.ts";
 
 /** The gateway with a run to serve. The action `finish` does nothing here, not even look. */
-export type OpenedGateway = AsyncDisposable & { readonly deps: GatewayDeps; readonly run: RunContext };
+export type OpenedGateway = AsyncDisposable & {
+  readonly deps: GatewayDeps;
+  readonly run: RunContext & { readonly workspace: Workspace };
+};
 
 export async function openGateway(place: BenchPlace, signal: AbortSignal): Promise<OpenedGateway> {
   await using undo = new AsyncDisposableStack();
@@ -23,7 +27,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
   const options = { runId, name: "bench", buildOutput: [] };
   const workspace = undo.use(await runs.workspace.createWorkspace(base, options, signal));
   const pages = undo.use(await createSavedPages(join(place.folder, `${runId}-pages`)));
-  const run: RunContext = {
+  const run: OpenedGateway["run"] = {
     runId,
     traceId: runs.keys.traceId(runId),
     attempt: 0,
@@ -35,6 +39,10 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
     runState: (): RunStatus => "in_progress",
     budgetLeft: () => ({ steps: 1_000, tokens: 1_000_000, seconds: 3_600 }),
     workspace,
+    github: null,
+    runBranch: null,
+    publishing: null,
+    isPathApproved: () => false,
     fingerprints: createFingerprints(),
     pages,
     settings: { verifyCommand: null, verifyTimeoutMs: 0, verifyFilter: null, setupCommand: null, setupTimeoutMs: 0 },
@@ -50,6 +58,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
     authorize: runs.policies.authorize,
     openQuestions: new Map(),
     approvalExpiresAfterMs: 60_000,
+    delay: () => Promise.resolve(),
   };
   const close = undo.move();
   return { deps, run, [Symbol.asyncDispose]: () => close.disposeAsync() };

@@ -12,6 +12,7 @@ export { createFingerprints, type Fingerprints } from "./fingerprints.ts";
 export type { GatewayDeps } from "./gateway-deps.ts";
 export type { ApprovalAnswer, PendingApproval } from "./pending-approval.ts";
 export { perform } from "./perform.ts";
+export { type RecoveryDeps, reconcileOpen } from "./reconcile-open.ts";
 export type { RunContext } from "./run-context.ts";
 export { createSavedPages, type SavedPages } from "./saved-pages.ts";
 export { openSealedChangeSet } from "./sealed-change-set.ts";

@@ -77,6 +77,10 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
       settings: actionSettings(settings),
       approvalChannel: deps.askApproval === null ? "none" : "terminal",
       runKey: await deps.keys.runKey(runId),
+      github: null,
+      runBranch: null,
+      publishing: null,
+      isPathApproved: () => false,
       onRecordedChange: (actionId, changeSet) => session.recorded.push({ actionId, changeSet }),
     },
   };
