@@ -6,6 +6,7 @@ import {
   createSavedPages,
   type GatewayDeps,
   type RunContext,
+  withoutGithub,
 } from "../gateway/index.ts";
 import { noRepositoryPolicies } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
@@ -39,10 +40,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
     runState: (): RunStatus => "in_progress",
     budgetLeft: () => ({ steps: 1_000, tokens: 1_000_000, seconds: 3_600 }),
     workspace,
-    github: null,
-    runBranch: null,
-    publishing: null,
-    isPathApproved: () => false,
+    ...withoutGithub,
     fingerprints: createFingerprints(),
     pages,
     settings: { verifyCommand: null, verifyTimeoutMs: 0, verifyFilter: null, setupCommand: null, setupTimeoutMs: 0 },

@@ -13,7 +13,7 @@ export type { GatewayDeps } from "./gateway-deps.ts";
 export type { ApprovalAnswer, PendingApproval } from "./pending-approval.ts";
 export { perform } from "./perform.ts";
 export { type RecoveryDeps, reconcileOpen } from "./reconcile-open.ts";
-export type { RunContext } from "./run-context.ts";
+export { type RunContext, withoutGithub } from "./run-context.ts";
 export { createSavedPages, type SavedPages } from "./saved-pages.ts";
 export { openSealedChangeSet } from "./sealed-change-set.ts";
 export { modelTools, toolSchemas } from "./tool-schemas.ts";

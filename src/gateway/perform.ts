@@ -58,5 +58,5 @@ export async function carryOut(
   // INVARIANT: no entry, no effect (test/gateway/no-entry-no-effect.test.ts)
   const durable = await deps.ledger.append(run.lease, decisionAndIntent(run, trail, ready), approvalUse(trail)); // 2 of 3: one transaction
   const execution = await execute(trail, ready, signal); // aborts and throws are outcomes too
-  return settle(deps, run, trail, { execution, intentAt: intentTime(durable) }, signal); // 3 of 3: a lost answer is looked for
+  return settle(deps, run, { trail, execution, intentAt: intentTime(durable) }, signal); // 3 of 3: a lost answer is looked for
 }

@@ -10,7 +10,7 @@ import { batchOf, stepOf, type Trail } from "./trail.ts";
 /** How often one action is started at most: again only once it is known that nothing was done (AUD-65). */
 const maxTries = 3;
 
-type Executed = { readonly execution: Execution; readonly intentAt: string };
+type Ending = { readonly trail: Trail; readonly execution: Execution; readonly intentAt: string };
 
 /**
  * Records how the effect ended. A lost answer becomes `unknown` and is settled by looking; where nothing was done, the next
@@ -20,8 +20,7 @@ type Executed = { readonly execution: Execution; readonly intentAt: string };
 export async function settle(
   deps: GatewayDeps,
   run: RunContext,
-  trail: Trail,
-  { execution: first, intentAt }: Executed,
+  { trail, execution: first, intentAt }: Ending,
   signal: AbortSignal,
 ): Promise<ActionOutcome> {
   let execution = first;

@@ -16,6 +16,9 @@ import type { ActionSettings } from "./action-description.ts";
 import type { Fingerprints } from "./fingerprints.ts";
 import type { SavedPages } from "./saved-pages.ts";
 
+/** What a run has that neither reads nor writes a GitHub. */
+export const withoutGithub = { github: null, runBranch: null, publishing: null, isPathApproved: () => false } as const;
+
 /** What the gateway knows of the run that it serves. Facts that change are functions, asked at each action. */
 export type RunContext = {
   readonly runId: RunId;

@@ -1,6 +1,6 @@
 import { createBudget } from "../agent/index.ts";
 import { type Budget, newRunId, type Run, type RunStatus, type UntrustedText } from "../domain/index.ts";
-import type { ActionSettings } from "../gateway/index.ts";
+import { type ActionSettings, withoutGithub } from "../gateway/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import { compileRepositoryPolicies, loadRepositorySettings, type RepositorySettings } from "../policy/index.ts";
 import { processOwner } from "../store/index.ts";
@@ -77,10 +77,7 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
       settings: actionSettings(settings),
       approvalChannel: deps.askApproval === null ? "none" : "terminal",
       runKey: await deps.keys.runKey(runId),
-      github: null,
-      runBranch: null,
-      publishing: null,
-      isPathApproved: () => false,
+      ...withoutGithub,
       onRecordedChange: (actionId, changeSet) => session.recorded.push({ actionId, changeSet }),
     },
   };
