@@ -1,6 +1,6 @@
 import { createBudget } from "../agent/index.ts";
 import type { Budget, Run, RunStatus } from "../domain/index.ts";
-import type { ActionSettings, RunContext } from "../gateway/index.ts";
+import { type ActionSettings, type RunContext, withoutGithub } from "../gateway/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import {
   compileRepositoryPolicies,
@@ -54,6 +54,7 @@ export async function openSession(deps: RunDeps, fixed: FixedRun): Promise<Sessi
     startedAtMs,
     onPhase,
     context: {
+      ...withoutGithub,
       runId: run.runId,
       traceId: run.traceId,
       attempt: run.attempt,

@@ -81,7 +81,9 @@ function verifyCommandText({ settings }: Session): UntrustedText | null {
   return settings.verify === null ? null : untrusted(settings.verify.run, origin);
 }
 
-function loopDeps(deps: RunDeps, session: Session, context: RunContext): LoopDeps {
+type WorkContext = RunContext & { readonly workspace: Workspace };
+
+function loopDeps(deps: RunDeps, session: Session, context: WorkContext): LoopDeps {
   return {
     model: deps.model,
     onEvent: (event) => deps.onEvent({ kind: "model", event }),
