@@ -46,7 +46,7 @@ export async function lastGate(
 const isGone = (code: string): boolean => code === "GITHUB_NOT_FOUND" || code === "GITHUB_GONE";
 
 async function repositoryClosed({ reader }: GithubJob, signal: AbortSignal): Promise<Closed | null> {
-  const { isArchived, isDisabled } = await reader.repository(signal);
+  const { isArchived, isDisabled } = await reader.repository(signal); // by id: another repository is an error
   if (isArchived) return closed("action_required", "the repository was archived meanwhile", again);
   return isDisabled ? closed("action_required", "the repository was disabled meanwhile", again) : null;
 }

@@ -28,7 +28,7 @@ const through: Readonly<Record<string, string>> = {
 
 /** "cancelled by X through Y" (GH-50). */
 export function stopText({ by, cause }: StopWish): string {
-  const who = by === null ? "" : ` by user ${by}`;
+  const who = by === null ? "" : ` by ${by}`;
   return `cancelled${who} through ${through[cause] ?? cause}`;
 }
 
@@ -60,9 +60,9 @@ export function watchStop(deps: GithubRunDeps, runId: RunId): StopWatch {
 async function readWish({ store }: GithubRunDeps, runId: RunId): Promise<StopWish | null> {
   const row = await store.db
     .selectFrom("runs")
-    .select(["stop_requested_at", "stop_requested_by_id", "stop_cause"])
+    .select(["stop_requested_at", "stop_requested_by_login", "stop_cause"])
     .where("run_id", "=", runId)
     .executeTakeFirst();
   if (row === undefined || row.stop_requested_at === null) return null;
-  return { by: row.stop_requested_by_id, cause: row.stop_cause ?? "command" };
+  return { by: row.stop_requested_by_login, cause: row.stop_cause ?? "command" };
 }
