@@ -30,7 +30,14 @@ type InterruptedRun = {
 /** What the patch of a run is made from once its worker is gone. */
 export type RecordedRun = Pick<
   InterruptedRun,
-  "runId" | "attempt" | "repositoryId" | "repositoryName" | "requesterId" | "requesterLogin" | "requesterPermission" | "baseSha"
+  | "runId"
+  | "attempt"
+  | "repositoryId"
+  | "repositoryName"
+  | "requesterId"
+  | "requesterLogin"
+  | "requesterPermission"
+  | "baseSha"
 >;
 
 const interruptedSummary = {

@@ -107,12 +107,6 @@ type DeliveriesTable = {
   sender_id: Fixed<string | null>;
   /** Ids and counts for the answer, such as `{"commandCount":2}`. */
   detail: Json<JsonObject>;
-  /** What stands on GitHub of a run; null until it does. By these a pull request is known as ours. */
-  status_comment_id: PublishedLater<number>;
-  branch: PublishedLater<string>;
-  head_sha: PublishedLater<string>;
-  pull_request_number: PublishedLater<number>;
-  pull_request_url: PublishedLater<string>;
 };
 
 /** One row: the name of the log and the number of its entries, kept by the trigger on `ledger_entries`. */

@@ -53,7 +53,11 @@ describe("a lease that is held", () => {
     const before = await rowOf(runId);
     now += 60_000;
 
-    await using other = holdLease({ store, clock }, { runId: await aRun(), fencingToken: 1 }, { leaseMs: 60_000, renewEveryMs: 5 });
+    await using other = holdLease(
+      { store, clock },
+      { runId: await aRun(), fencingToken: 1 },
+      { leaseMs: 60_000, renewEveryMs: 5 },
+    );
     await vi.waitFor(() => expect(other.lost.aborted).toBe(false));
 
     expect(await rowOf(runId)).toEqual(before);

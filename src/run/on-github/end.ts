@@ -1,6 +1,6 @@
 import { showRun } from "../../ledger/index.ts";
-import { patchOfRecord } from "../recover.ts";
 import { diffStat } from "../diff-stat.ts";
+import { patchOfRecord } from "../recover.ts";
 import { recordEnd } from "../run-record.ts";
 import type { Session } from "../session.ts";
 import { type Result, settle, type Verdict } from "../settle.ts";

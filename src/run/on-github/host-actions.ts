@@ -1,5 +1,13 @@
-import { type ActionId, type ActionOutcome, type ErrorCode, errorCatalogue, type JsonObject, newActionId, statesAtRest } from "../../domain/index.ts";
-import { perform, reconcileOpen, type RunContext } from "../../gateway/index.ts";
+import {
+  type ActionId,
+  type ActionOutcome,
+  type ErrorCode,
+  errorCatalogue,
+  type JsonObject,
+  newActionId,
+  statesAtRest,
+} from "../../domain/index.ts";
+import { perform, type RunContext, reconcileOpen } from "../../gateway/index.ts";
 import { readActionTexts } from "../../ledger/index.ts";
 import { gatewayDeps } from "../perform-asking.ts";
 import type { GithubJob } from "./github-job.ts";

@@ -10,7 +10,11 @@ import type { GithubRunDeps } from "./github-run-deps.ts";
 export type KeptResult = { readonly result: Result; readonly verdict: Verdict; readonly used: Session["used"] };
 
 /** Keeps result and change set, sealed, with the entry that publishing begins. */
-export async function keepResult(deps: GithubRunDeps, session: Session, { result, verdict }: Omit<KeptResult, "used">): Promise<void> {
+export async function keepResult(
+  deps: GithubRunDeps,
+  session: Session,
+  { result, verdict }: Omit<KeptResult, "used">,
+): Promise<void> {
   const { authorized, ...read } = result.readBack;
   const kept = { ...result, readBack: read, verdict, used: session.used };
   const texts = {

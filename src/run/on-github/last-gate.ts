@@ -4,7 +4,7 @@ import { triggerLabel } from "./github-run-deps.ts";
 
 /** Whether publishing may begin, asked of GitHub directly before its first write (GH-51). */
 export type Gate =
-  | { readonly kind: "open"; /** Commits that the base branch has meanwhile (GH-87). */ readonly behindBy: number }
+  | { readonly kind: "open" /** Commits that the base branch has meanwhile (GH-87). */; readonly behindBy: number }
   | Closed;
 
 /** Why nothing is published: how the run then ends, and what a person can do. */

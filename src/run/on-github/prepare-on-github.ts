@@ -44,7 +44,14 @@ export async function prepareOnGithub(
   const run = runOf(job, base, limitsOf(read.settings));
   await keepPolicySet(deps);
   await recordBase(deps, { run, lease: job.lease, base, name: facts.fullName });
-  deps.onEvent({ kind: "started", runId: run.runId, traceId: run.traceId, repository, baseSha: base.sha, uncommitted: [] });
+  deps.onEvent({
+    kind: "started",
+    runId: run.runId,
+    traceId: run.traceId,
+    repository,
+    baseSha: base.sha,
+    uncommitted: [],
+  });
   const session = await openSession(deps, {
     run,
     lease: job.lease,
@@ -64,7 +71,10 @@ function refuseUnusable({ operator }: GithubRunDeps, facts: RepositoryFacts): vo
   if (facts.isDisabled) throw new CountersignError("GITHUB_FORBIDDEN", "the repository is disabled");
   const { totalBytes } = operator.tree;
   if (facts.sizeKb * kibibyte <= totalBytes) return;
-  throw new CountersignError("TREE_TOO_LARGE", `the repository has ${facts.sizeKb} KiB, at most ${totalBytes / kibibyte} are taken`);
+  throw new CountersignError(
+    "TREE_TOO_LARGE",
+    `the repository has ${facts.sizeKb} KiB, at most ${totalBytes / kibibyte} are taken`,
+  );
 }
 
 async function baseOf({ row, reader }: GithubJob, facts: RepositoryFacts, signal: AbortSignal): Promise<GithubBase> {

@@ -1,6 +1,6 @@
+import { parseActionId } from "../../domain/index.ts";
 import type { AuditedAction } from "../../ledger/index.ts";
 import { readActionTexts, showRun } from "../../ledger/index.ts";
-import { parseActionId } from "../../domain/index.ts";
 import type { Session } from "../session.ts";
 import type { Result, Verdict } from "../settle.ts";
 import type { GithubJob } from "./github-job.ts";
@@ -46,7 +46,12 @@ export async function publicationOf(
     behindBy,
     changes: authorized.changes,
     diffStat: verdict.diffStat,
-    tests: { command: verify?.run ?? null, derived: verify?.derived ?? false, before: result.before, after: result.after },
+    tests: {
+      command: verify?.run ?? null,
+      derived: verify?.derived ?? false,
+      before: result.before,
+      after: result.after,
+    },
     actions: countByTool(actions),
     notDone: await notDoneOf(deps, actions),
     leftOut,

@@ -101,7 +101,10 @@ function asked({ requester, event, askedAt, textDigest, hiddenRemovedCount }: Pu
     `Asked for by ${by} at ${inCode(askedAt)} by ${inCode(event)}. The text of the issue as it was then was used; SHA-256 ${inCode(textDigest)}.`,
     ...(hiddenRemovedCount === 0
       ? []
-      : ["", `${count(hiddenRemovedCount, "hidden character")} of the issue's text were taken out before the model saw it.`]),
+      : [
+          "",
+          `${count(hiddenRemovedCount, "hidden character")} of the issue's text were taken out before the model saw it.`,
+        ]),
   ];
 }
 
@@ -143,7 +146,8 @@ function tested({ command, derived, before, after }: RunReport["tests"]): readon
 }
 
 function testCells(run: TestRun): string {
-  const status = run.missing !== null ? "could not be run" : run.timedOut ? "timed out" : String(run.exitCode ?? "none");
+  const status =
+    run.missing !== null ? "could not be run" : run.timedOut ? "timed out" : String(run.exitCode ?? "none");
   return `${status} | ${run.passedCount ?? ""} | ${run.failedCount ?? ""} | ${inSeconds(run.durationMs)}`;
 }
 
@@ -193,4 +197,3 @@ function summarized({ summary, runId }: PullRequestTextFacts): readonly string[]
   const cut = cutText(summary, `countersign runs show ${runId}`, summaryAtMost);
   return ["", "### The model's summary", "", "Written by the model and checked by nobody:", "", fenced(cut)];
 }
-

@@ -47,7 +47,8 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
     isWaiting = true;
     enqueue(async () => {
       isWaiting = false;
-      if (!comment.isRefused) await bring(deps, job, comment, { text: statusText(facts), isLast: false, signal: never });
+      if (!comment.isRefused)
+        await bring(deps, job, comment, { text: statusText(facts), isLast: false, signal: never });
     });
   };
   const settled = async (): Promise<void> => {

@@ -30,7 +30,9 @@ export type StatusEnd = {
   readonly cause: string;
   /** What a person can do about it; null where there is nothing to do. */
   readonly remedy: string | null;
-  readonly pullRequest: (NonNullable<RunReport["pullRequest"]> & { readonly isDraft: boolean; readonly isConfirmed: boolean }) | null;
+  readonly pullRequest:
+    | (NonNullable<RunReport["pullRequest"]> & { readonly isDraft: boolean; readonly isConfirmed: boolean })
+    | null;
   readonly notDone: readonly NotDone[];
   readonly leftOut: readonly string[];
   readonly withheld: readonly WithheldChange[];
@@ -73,7 +75,9 @@ function underWay(facts: StatusFacts): readonly string[] {
   const left =
     limits === null
       ? []
-      : [`- left at most: ${count(Math.max(0, limits.turns - used.turns), "turn")} within ${count(limits.minutes, "minute")}`];
+      : [
+          `- left at most: ${count(Math.max(0, limits.turns - used.turns), "turn")} within ${count(limits.minutes, "minute")}`,
+        ];
   return [
     `**Countersign** is ${phases[facts.phase]}.`,
     "",
@@ -87,9 +91,7 @@ function underWay(facts: StatusFacts): readonly string[] {
 }
 
 const howToStop = ({ byLabel }: StatusFacts): string =>
-  byLabel
-    ? "remove the label, or comment `/countersign stop`"
-    : "comment `/countersign stop`, or close the issue";
+  byLabel ? "remove the label, or comment `/countersign stop`" : "comment `/countersign stop`, or close the issue";
 
 function spentText({ used }: StatusFacts): string {
   const { turns, inputTokens, outputTokens } = used;

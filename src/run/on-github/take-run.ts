@@ -80,7 +80,8 @@ async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: R
     .where("fencing_token", "=", row.fencing_token)
     .where("status", "=", row.status)
     .executeTakeFirst();
-  if (taken.numUpdatedRows !== 1n) throw new NotTaken({ kind: "held", until: leaseEnd(deps.clock(), deps.times.leaseMs) });
+  if (taken.numUpdatedRows !== 1n)
+    throw new NotTaken({ kind: "held", until: leaseEnd(deps.clock(), deps.times.leaseMs) });
 }
 
 async function isFull({ operator }: GithubRunDeps, tx: Transaction, row: RunRow): Promise<boolean> {

@@ -1,6 +1,6 @@
-import { CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
-import { holdLease } from "../lease.ts";
+import { type CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
 import { carry, timeLimit } from "../carry.ts";
+import { holdLease } from "../lease.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
@@ -15,7 +15,7 @@ import { closedByError, type PreparedOnGithub, prepareOnGithub } from "./prepare
 import { publicationOf } from "./publication.ts";
 import { publish } from "./publish.ts";
 import { openReporter } from "./reporter.ts";
-import { takeRun, type Taking } from "./take-run.ts";
+import { type Taking, takeRun } from "./take-run.ts";
 import { stopText, watchStop } from "./watch-stop.ts";
 
 /** What became of the job: the run ended, was given back, or was not there to be taken. */
@@ -97,7 +97,12 @@ function closedByBug(error: unknown): Closed {
 }
 
 /** From the tests before to the verdict. */
-async function produce(deps: GithubRunDeps, { stop }: Live, session: Session, signal: AbortSignal): Promise<KeptResult> {
+async function produce(
+  deps: GithubRunDeps,
+  { stop }: Live,
+  session: Session,
+  signal: AbortSignal,
+): Promise<KeptResult> {
   const result = await carry(deps, session, AbortSignal.any([signal, timeLimit(session)]));
   const verdict = await judge(deps, session, result);
   const wish = stop.wish();
@@ -161,4 +166,3 @@ function remedyOf({ result, verdict }: KeptResult): string | null {
   if (verdict.conclusion === "neutral" && result.readBack.authorized.changes.length === 0) return null;
   return askAgain;
 }
-
