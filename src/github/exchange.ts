@@ -50,6 +50,10 @@ const answered = (response: unknown): Answered => ({
   body: field(response, "data"),
 });
 
+/** An empty credential is none: the request goes out as anybody's. */
+const authorizationOf = (credential: Secret): Readonly<Record<string, string>> =>
+  credential.reveal() === "" ? {} : { authorization: credential.reveal() };
+
 /** One Octokit without plugins: it neither retries nor waits, and follows no redirect (AUD-64, SEC-113). */
 export function createExchange(
   deps: Deps,
@@ -64,7 +68,7 @@ export function createExchange(
         ...request.parameters,
         method: request.method,
         url: request.route,
-        headers: { authorization: authorization.reveal(), "x-github-api-version": apiVersion },
+        headers: { ...authorizationOf(authorization), "x-github-api-version": apiVersion },
         request: { signal: AbortSignal.any([signal, timeout]), redirect: "manual", log: quiet },
       });
       return answered(response);
