@@ -82,7 +82,7 @@ const removedCount = ({ issue }: GithubJob): number =>
   [issue.title, issue.body].flatMap(({ removed }) => Object.values(removed)).reduce((sum, count) => sum + count, 0);
 
 /** Actions of the run that were not done, with the path they were meant for; the host's reports on GitHub are not among them. */
-export async function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
+export function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
   const failed = actions.filter((action) => !wasDone(action) && action.event.actor !== "system");
   return Promise.all(
     failed.map(async ({ action_id, tool, event, policy_ids }) => ({
