@@ -1,6 +1,8 @@
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerApproval } from "../../src/gateway/index.ts";
 import type { RunContext } from "../../src/gateway/run-context.ts";
+import { disguise, names, oracle, type Verdict } from "../policy/oracle.ts";
 import { approvalOf, aYes, hostCall, never, openTestGateway, type TestGateway } from "../support/gateway.ts";
 import { aChange, aChangeSet, createGithubWorld, type GithubWorld } from "../support/github-world.ts";
 import { publishedChanges, pushArguments, runBranch } from "../support/sample-arguments.ts";
@@ -187,6 +189,44 @@ describe("push_commit decides every path once more (AUD-21, SEC-95)", () => {
         changes: publishedChanges.changes,
       },
     ]);
+  });
+
+  const pathName = fc.constantFrom(...names.hostile, ...names.legitimate, ...names.lookAlike);
+  const spelled = fc
+    .tuple(fc.array(pathName, { minLength: 1, maxLength: 3 }), fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }))
+    .map(([parts, choices]) => parts.map((part) => disguise(part, choices)));
+  const pushes = fc.record({
+    paths: fc.uniqueArray(spelled, { minLength: 1, maxLength: 4, selector: (parts) => parts.join("/") }),
+    approvals: fc.infiniteStream(fc.boolean()).map((stream) => Array.from({ length: 4 }, () => stream.next().value)),
+  });
+
+  /** From the design alone: one path that may not be pushed keeps all of them back. */
+  function expected(verdicts: readonly Verdict[], approvals: readonly boolean[]): string {
+    const isHeld = (verdict: Verdict, at: number): boolean =>
+      verdict === "floor" || (verdict === "dangerous" && approvals[at] !== true);
+    return verdicts.some(isHeld) ? "denied" : "succeeded";
+  }
+
+  it("whatever paths it names and whoever approved them, it is decided as the design's own table says", async () => {
+    const seen = { denied: 0, succeeded: 0 };
+    const run = await gateway.newRun(null, { approvalChannel: "none" });
+    await fc.assert(
+      fc.asyncProperty(pushes, async ({ paths, approvals }) => {
+        const changeSet = aChangeSet(...paths.map((parts) => parts.join("/")));
+        const approved = new Set(changeSet.changes.filter((_, at) => approvals[at]).map(({ path }) => path));
+        const { writer, sent } = createGithubWorld();
+        const isPathApproved = (path: string): boolean => approved.has(path);
+        const context = { ...run, github: writer, publishing: { changeSet }, isPathApproved };
+
+        const { state } = await hostCall(gateway, context, "push_commit", pushArguments(changeSet));
+
+        seen[state as keyof typeof seen] += 1;
+        expect(state).toBe(expected(paths.map(oracle), approvals));
+        expect(sent).toHaveLength(state === "succeeded" ? 1 : 0);
+      }),
+      { numRuns: 150 },
+    );
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(15);
   });
 
   it("decides a thousand paths, and refuses more", async () => {

@@ -42,7 +42,7 @@ export type GithubWorld = {
 const sha = (text: string): string => createHash("sha1").update(text).digest("hex");
 
 /** Git's id of a blob. */
-export const blobSha = (content: string): string =>
+const blobSha = (content: string): string =>
   createHash("sha1")
     .update(`blob ${Buffer.byteLength(content)}\0`)
     .update(content)
