@@ -2,10 +2,18 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountersignError, type RunId, type Trigger } from "../../src/domain/index.ts";
 import type { IntakeDeps } from "../../src/intake/index.ts";
 import { readRunEntries, readRunTexts } from "../../src/ledger/index.ts";
-import { parseOperatorSettings } from "../../src/policy/index.ts";
 import { openTestLedger, type TestLedger } from "../support/test-ledger.ts";
 import { openTestStore, type TestStore } from "../support/test-store.ts";
-import { commented, intakeDeps, labelled, newDeliveryId, ownApp, startIntake, writer } from "../support/webhooks.ts";
+import {
+  commented,
+  intakeDeps,
+  labelled,
+  newDeliveryId,
+  operatorWith,
+  ownApp,
+  startIntake,
+  writer,
+} from "../support/webhooks.ts";
 
 let store: TestStore;
 let held: TestLedger;
@@ -20,7 +28,6 @@ afterAll(async () => {
 });
 
 const depsWith = (changes: Partial<IntakeDeps> = {}): IntakeDeps => ({ ...intakeDeps(store, held), ...changes });
-const operator = (settings: object) => parseOperatorSettings(JSON.stringify(settings), "operator.json");
 
 /** Sends one delivery to a server of its own and answers with what was stored. */
 async function deliver(event: string, payload: object, changes: Partial<IntakeDeps> = {}, id = newDeliveryId()) {
@@ -162,7 +169,7 @@ describe("the label by a writer", () => {
   });
 
   it("by a bot that the operator lists is asked about like a person", async () => {
-    const allowed = operator({ allowed_bots: [writer.id] });
+    const allowed = operatorWith({ allowed_bots: [writer.id] });
 
     const { row } = await deliver("issues", labelled({ sender: { type: "Bot" } }), { operator: allowed });
 
@@ -170,7 +177,7 @@ describe("the label by a writer", () => {
   });
 
   it("by our own App starts nothing even where it is listed", async () => {
-    const allowed = operator({ allowed_bots: [ownApp.botUserId] });
+    const allowed = operatorWith({ allowed_bots: [ownApp.botUserId] });
 
     const { row } = await deliver("issues", labelled({ sender: { id: ownApp.botUserId } }), { operator: allowed });
 
@@ -211,25 +218,26 @@ describe("who may not write", () => {
     expect(await runsOf(payload.repository.id)).toEqual([]);
   });
 
-  it.each(["GITHUB_NOT_FOUND", "GITHUB_UNAVAILABLE"])(
-    "because GitHub answered with %s is refused with that cause",
-    async (name) => {
-      const code = name === "GITHUB_NOT_FOUND" ? "NOT_FOUND" : "LEDGER_UNAVAILABLE";
-      let calls = 0;
-      const failing = {
-        ...github,
-        permission: () => {
-          calls += 1;
-          return Promise.reject(new CountersignError(code, "no answer"));
-        },
-      };
+  it.each([
+    ["GITHUB_NOT_FOUND", 1],
+    ["GITHUB_SUSPENDED", 1],
+    ["GITHUB_UNAVAILABLE", 3],
+    ["GITHUB_ANSWER_UNREADABLE", 3],
+  ] as const)("because GitHub answered with %s is refused with that cause", async (code, tries) => {
+    let calls = 0;
+    const failing = {
+      ...github,
+      permission: () => {
+        calls += 1;
+        return Promise.reject(new CountersignError(code, "no answer"));
+      },
+    };
 
-      const { row } = await deliver("issues", labelled(), { github: failing });
+    const { row } = await deliver("issues", labelled(), { github: failing });
 
-      expect(row).toMatchObject({ result: "refused", code: "permission_unknown", detail: { cause: code } });
-      expect(calls).toBe(code === "NOT_FOUND" ? 1 : 3);
-    },
-  );
+    expect(row).toMatchObject({ result: "refused", code: "permission_unknown", detail: { cause: code } });
+    expect(calls).toBe(tries);
+  });
 
   it("because GitHub hangs is refused after the time that a look-up has", async () => {
     const hanging = { ...github, permission: () => new Promise<never>(() => undefined) };
@@ -247,7 +255,7 @@ describe("who may not write", () => {
       permission: () => {
         calls += 1;
         const answer = { permission: "admin", userId: writer.id } as const;
-        return calls < 3 ? Promise.reject(new CountersignError("LEDGER_UNAVAILABLE", "502")) : Promise.resolve(answer);
+        return calls < 3 ? Promise.reject(new CountersignError("GITHUB_UNAVAILABLE", "502")) : Promise.resolve(answer);
       },
     };
 
@@ -276,7 +284,7 @@ describe("a run that can't be now", () => {
 
   it("in a fork that the operator lists is made", async () => {
     const payload = labelled({ repository: { fork: true } });
-    const permitted = operator({ permitted_forks: [payload.repository.id] });
+    const permitted = operatorWith({ permitted_forks: [payload.repository.id] });
 
     expect((await deliver("issues", payload, { operator: permitted })).row).toMatchObject({ result: "started" });
   });
@@ -314,7 +322,7 @@ describe("a run that can't be now", () => {
     ["repository", "day", { runs_per_repository: { day: 1 } }, 8],
   ])("because the cap of the %s for a %s is reached is told its name", async (of, span, caps, number) => {
     const payload = labelled();
-    const settings = { operator: operator({ caps }) };
+    const settings = { operator: operatorWith({ caps }) };
     await deliver("issues", payload, settings);
     await finish(payload.repository.id);
 
@@ -326,7 +334,7 @@ describe("a run that can't be now", () => {
   it("because the cap of the sender is reached is told so, in whatever repository", async () => {
     const sender = { id: 60_606, login: "eve" };
     const settings = {
-      operator: operator({ caps: { runs_per_sender: { hour: 1 } } }),
+      operator: operatorWith({ caps: { runs_per_sender: { hour: 1 } } }),
       github: { ...depsWith().github, permission: async () => ({ permission: "write", userId: sender.id }) as const },
     };
     await deliver("issues", labelled({ sender }), settings);
@@ -567,7 +575,7 @@ describe("two processes at once", () => {
   });
 
   it("keep to a cap", async () => {
-    const settings = { operator: operator({ caps: { runs_per_repository: { hour: 2 } } }) };
+    const settings = { operator: operatorWith({ caps: { runs_per_repository: { hour: 2 } } }) };
     const { repository } = labelled();
     await using one = await startIntake(depsWith(settings));
     await using otherStore = await openTestStore({ database: store.database });

@@ -19,6 +19,15 @@ const { privateKey } = generateKeyPairSync("rsa", {
 export const sign = (body: string | Uint8Array, secret = webhookSecret): string =>
   `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 
+/** Settings of an operator; one sender may start many runs, so that tests can share a database. */
+export function operatorWith({ caps = {}, ...settings }: { readonly caps?: object; readonly [key: string]: unknown }) {
+  const many = { hour: 10_000, day: 10_000 };
+  return parseOperatorSettings(
+    JSON.stringify({ ...settings, caps: { runs_per_sender: many, ...caps } }),
+    "operator.json",
+  );
+}
+
 /** All that intake needs: a real store and ledger, a GitHub in which `ada` may write, nothing sent anywhere. */
 export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held.ledger): IntakeDeps {
   return {
@@ -29,7 +38,7 @@ export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held
     clock: () => held.now.ms,
     randomBytes,
     delay: async () => undefined,
-    operator: parseOperatorSettings("{}", "operator.json"),
+    operator: operatorWith({}),
     github: {
       permission: async () => ({ permission: "write", userId: writer.id }),
       issue: async () => ({ isOpen: true, labels: ["countersign"] }),
