@@ -63,6 +63,7 @@ export {
   newRunId,
   parseActionId,
   parseRunId,
+  parseTraceId,
   type RandomBytes,
   type RunId,
   type TraceId,
