@@ -5,7 +5,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
 import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/index.ts";
-import { examine, openRecords, openRuns, type Registration, readAppManifest, registerApp } from "./app/index.ts";
+import {
+  examine,
+  openRecords,
+  openRuns,
+  openService,
+  type Registration,
+  readAppManifest,
+  registerApp,
+} from "./app/index.ts";
 import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/index.ts";
 import { type Config, loadConfig, requireModel } from "./config.ts";
 import { credentialFiles } from "./config-github.ts";
@@ -117,7 +125,11 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     openRecords: () => openRecords(deps, settings, signal),
     openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel() }, hooks, signal),
     examine: (parts, examineSignal) => examine(deps, { ...settings, createModel, github }, parts, examineSignal),
-    openService: () => Promise.reject(new CountersignError("USAGE", "`serve` is not there yet")),
+    openService: () => {
+      const service = { ...settings, ...createModel(), ...config.server(), github: config.github() };
+      const onTrouble = (line: string, error: unknown): void => deps.notice(`${line}: ${errorLine(error)}`);
+      return openService(deps, service, { onEvent: () => undefined, onTrouble }, signal);
+    },
     register: (request, onReady) => register(config, request, onReady, signal),
     bench: async (request, benchSignal) => {
       const { runBench } = await import("./bench/index.ts"); // no other command pays for it
