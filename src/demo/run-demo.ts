@@ -53,17 +53,17 @@ export async function openDemo(deps: DemoDeps, request: DemoRequest, signal: Abo
   const isHeadAsTested = await compareHead(world, report, signal);
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(spansTimeoutMs)]);
   await world.receiver.untilWhole(report.traceId, inTime);
-  const { ok, ...ledger } = await countersign.verify();
+  const { ok, size, rootHash } = await countersign.verify();
   signal.throwIfAborted();
 
   const close = undo.move();
   return {
     report,
     isHeadAsTested,
-    ledger: { ...ledger, verified: ok && report.ledger.verified },
+    ledger: { size, rootHash, verified: ok },
     trace: world.receiver.received(report.traceId),
     timings: [start, ...watch.timings()],
-    hasSucceeded: isHeadAsTested === true && report.tests.after?.exitCode === 0 && ok && report.ledger.verified,
+    hasSucceeded: isHeadAsTested === true && report.tests.after?.exitCode === 0 && ok,
     home: world.home.folder,
     places: placesOf(world, countersign, report),
     keep: () => world.home.keep(),
