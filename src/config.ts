@@ -28,6 +28,8 @@ export type Config = {
   readonly otel: OtelSettings | null;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
+  /** Whether a model server or a key is named at all. */
+  readonly hasModel: boolean;
   /** Each throws `CONFIG_INVALID`; what only the service needs is not looked at before. */
   readonly github: () => GithubConfig;
   /** Whether anything says which App this is. */
@@ -66,6 +68,7 @@ export function readConfig(
     searchPath: absoluteFolders(value("PATH")),
     otel: readOtelSettings(value),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
+    hasModel: value("OPENAI_BASE_URL") !== null || value("OPENAI_API_KEY") !== null,
     github: () => readGithub(environment, place.folder, credentialFiles(home)),
     hasGithub: () => hasGithub(environment, credentialFiles(home)),
     githubPlace: () => readGithubPlace(environment),

@@ -1,4 +1,4 @@
-import type { AppFacts } from "../github/index.ts";
+import { type AppFacts, type AppWebhook, checkPermissions } from "../github/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 
 /** One part that was tried for real. */
@@ -10,33 +10,22 @@ export type Check = {
   readonly remedy: string;
 };
 
-/** What GitHub says of the App's webhook: "Get a webhook configuration for an app" of its REST reference. */
-export type WebhookFacts = { readonly url: string | null; readonly contentType: string; readonly verifiesTls: boolean };
-
-const levels = ["none", "read", "write", "admin"];
-const atLeast = (granted: string | undefined, asked: string): boolean =>
-  levels.indexOf(granted ?? "none") >= levels.indexOf(asked);
-
 /**
  * Compares an App with `app.yml`: less than it asks for does not hold, more is named (SEC-117). What an installation's owner
  * accepted may be less still; that shows where the installation is used.
  */
 export function checkApp(facts: AppFacts, manifest: AppManifest): readonly Check[] {
-  const asked = Object.entries(manifest.default_permissions);
-  const missing = asked.filter(([name, level]) => !atLeast(facts.permissions[name], level));
-  const more = Object.entries(facts.permissions).filter(
-    ([name, level]) => !atLeast(manifest.default_permissions[name], level),
-  );
+  const { missing, superfluous } = checkPermissions(facts.permissions);
   const unheard = manifest.default_events.filter((event) => !facts.events.includes(event));
-  const named = (pairs: readonly (readonly [string, string])[]): string =>
-    pairs.map(([name, level]) => `${name}: ${level}`).join(", ");
+  const lacks = missing.map(({ permission, needed, granted }) => `${permission}: ${needed} (granted: ${granted})`);
+  const more = superfluous.map(({ permission, granted }) => `${permission}: ${granted}`);
   return [
     {
       name: "github permissions",
       ok: missing.length === 0,
       detail:
-        (missing.length === 0 ? named(asked) : `missing ${named(missing)}`) +
-        (more.length === 0 ? "" : `; more than is needed: ${named(more)}`),
+        (missing.length === 0 ? "all that are needed" : `missing ${lacks.join(", ")}`) +
+        (more.length === 0 ? "" : `; more than is needed: ${more.join(", ")}`),
       remedy: "set them in the App's settings on GitHub, then accept them in each installation",
     },
     {
@@ -49,7 +38,7 @@ export function checkApp(facts: AppFacts, manifest: AppManifest): readonly Check
 }
 
 /** Whether deliveries can be taken as they are sent. */
-export function checkWebhook(facts: WebhookFacts): Check {
+export function checkWebhook(facts: AppWebhook): Check {
   const faults = [
     ...(facts.url === null ? ["no address is set"] : []),
     ...(facts.contentType === "json" ? [] : [`sent as \`${facts.contentType}\`, not as json`]),

@@ -1,12 +1,12 @@
 import { delay, type ModelClient, openConversation, openingMessages, toModelRequest } from "../agent/index.ts";
 import { CountersignError, type JsonObject, untrusted } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
-import { type GithubSettings, openGithub } from "../github/index.ts";
+import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from "../github/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { prepareTools, probeSandbox } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
-import { type Check, checkApp } from "./examine-github.ts";
+import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
   type CountersignDeps,
   type CountersignSettings,
@@ -87,13 +87,23 @@ async function tryGithub(
     return [{ name: "github", ok: true, detail: "not configured: only `serve` needs it", remedy: "" }];
   }
   const more: Check[] = [];
+  const githubDeps = { clock: deps.clock, delay };
   const app = await tryPart("github app", async () => {
-    const github = openGithub({ clock: deps.clock, delay }, { ...settings(), markerKey: deps.randomBytes(32) });
-    const facts = await github.app(signal);
+    const facts = await openGithub(githubDeps, { ...settings(), markerKey: deps.randomBytes(32) }).app(signal);
     more.push(...checkApp(facts, await manifest()));
+    more.push(await tryWebhook(() => readAppWebhook(githubDeps, settings(), signal)));
     return `App ${facts.id}, \`${facts.name}\`, writes as \`${facts.botLogin}\``;
   });
   return [app, ...more];
+}
+
+async function tryWebhook(read: () => Promise<AppWebhook>): Promise<Check> {
+  let found: AppWebhook | null = null;
+  const asked = await tryPart("github webhook", async () => {
+    found = await read();
+    return "";
+  });
+  return found === null ? asked : checkWebhook(found);
 }
 
 async function trySandbox(

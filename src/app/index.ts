@@ -9,3 +9,4 @@ export { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 export { type CountersignDeps, type CountersignSettings, openRecords, openRuns, type Records } from "./open-runs.ts";
 export { openService, type Service, type ServiceHooks, type ServiceSettings } from "./open-service.ts";
 export { type RegisterDeps, type RegisterSettings, type Registration, registerApp } from "./register.ts";
+export { verifyRecords } from "./verify-records.ts";

@@ -40,7 +40,7 @@ export type Registration = {
 /**
  * Registers a GitHub App by the manifest flow of GitHub's documentation and stores its credentials (GH-150). Serves the form
  * and the callback only, until the App is registered. The form's path can't be guessed: whoever came first could else hand
- * us an App of theirs. Throws `ALREADY_REGISTERED`, `ADDRESS_UNUSABLE`, `USAGE`.
+ * us an App of theirs. Throws `ALREADY_REGISTERED`, `CONFIG_INVALID`, `USAGE`.
  */
 export async function registerApp(
   deps: RegisterDeps,

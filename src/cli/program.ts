@@ -3,6 +3,7 @@ import { CountersignError, isCountersignError } from "../domain/index.ts";
 import { addAuditCommands } from "./audit-commands.ts";
 import { addBenchCommand } from "./bench-command.ts";
 import type { CliDeps } from "./cli-deps.ts";
+import { addDemoCommand } from "./demo-command.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { addRunCommand } from "./run-command.ts";
 import { addRunsCommands } from "./runs-commands.ts";
@@ -14,7 +15,6 @@ import { plain } from "./terminal.ts";
 const usageCodes = new Set([
   "USAGE",
   "CONFIG_INVALID",
-  "ADDRESS_UNUSABLE",
   "ALREADY_REGISTERED",
   "POLICY_INVALID",
   "SETTINGS_INVALID",
@@ -63,6 +63,7 @@ function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Comma
     .exitOverride()
     .configureOutput({ writeOut: deps.terminal.out, writeErr: deps.terminal.err });
   addServeCommand(program, deps);
+  addDemoCommand(program, deps, finish);
   addRunCommand(program, deps, finish);
   addDoctorCommand(program, deps, finish);
   addAuditCommands(program, deps, finish);

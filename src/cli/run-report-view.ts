@@ -63,14 +63,6 @@ const actionJson = (outcome: ActionOutcome): JsonObject => ({
 
 /** The end of a run for a person: the action table, the verdict, where the patch is and how to look further. */
 export function reportText(report: RunReport): string {
-  const rows = report.actions.map((outcome) => [
-    outcome.tool,
-    outcome.decision?.effect ?? "-",
-    outcome.state,
-    outcome.status,
-    duration(outcome.durationMs),
-    reasonOf(outcome),
-  ]);
   const { files, added, removed } = report.diffStat;
   const kept = report.patchKept === null ? "none" : `npx --no ${report.patchKept}`;
   const lines = [
@@ -92,8 +84,7 @@ export function reportText(report: RunReport): string {
     `time        ${duration(report.durationMs)}`,
     `look at     npx --no countersign audit show ${report.runId}`,
   ];
-  const actions = table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]);
-  return `\n${actions}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
+  return `\n${actionTable(report.actions)}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
 }
 
 function verifiedText(isVerified: boolean | null): string {
@@ -101,7 +92,20 @@ function verifiedText(isVerified: boolean | null): string {
   return isVerified ? "verified" : "NOT VERIFIED";
 }
 
-function testsText(tests: TestRun | null): string {
+/** Each action: what was decided, what became of it, and why where it did nothing. */
+export function actionTable(actions: readonly ActionOutcome[]): string {
+  const rows = actions.map((outcome) => [
+    outcome.tool,
+    outcome.decision?.effect ?? "-",
+    outcome.state,
+    outcome.status,
+    duration(outcome.durationMs),
+    reasonOf(outcome),
+  ]);
+  return table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]);
+}
+
+export function testsText(tests: TestRun | null): string {
   if (tests === null) return "not run";
   if (tests.missing !== null) return "not run";
   if (tests.timedOut) return "timed out";

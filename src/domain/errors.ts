@@ -6,10 +6,6 @@ import type { JsonObject } from "./json.ts";
  */
 export const errorCatalogue = {
   ABORTED: { retryable: false, remedy: "start the run again when you are ready" },
-  ADDRESS_UNUSABLE: {
-    retryable: true,
-    remedy: "set HOST and PORT to an address of this machine that nothing else listens at",
-  },
   ALREADY_REGISTERED: {
     retryable: false,
     remedy: "use the App that is registered, or move its credentials away first and delete the App on GitHub",
@@ -24,6 +20,7 @@ export const errorCatalogue = {
     retryable: true,
     remedy: "check `DATABASE_URL` and that the server answers, or unset it to use the embedded database",
   },
+  DEMO_FAILED: { retryable: true, remedy: "run `countersign doctor --sandbox` and try the demo again" },
   DISK_FULL: { retryable: true, remedy: "free space on the disk of `COUNTERSIGN_HOME` and start again" },
   EMBEDDED_DATABASE_FAILED: {
     retryable: true,

@@ -6,6 +6,7 @@
  * decides whether something may be done, or takes a name or a path out of an error.
  */
 export { checkPermissions, neededPermissions, type PermissionFinding } from "./app-permissions.ts";
+export { type AppWebhook, readAppWebhook } from "./app-webhook.ts";
 export type {
   AppFacts,
   CheckRunFacts,

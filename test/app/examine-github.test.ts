@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type AppManifest, checkApp, checkWebhook, readAppManifest } from "../../src/app/index.ts";
+import { neededPermissions } from "../../src/github/index.ts";
 
 const manifest: AppManifest = await readAppManifest(join(import.meta.dirname, "../../app.yml"));
 const facts = {
@@ -15,14 +16,8 @@ const facts = {
 const webhook = { url: "https://countersign.example.org/api/github/webhooks", contentType: "json", verifiesTls: true };
 
 describe("the App that app.yml describes", () => {
-  it("asks for exactly what publishing needs, and never for workflows", () => {
-    expect(manifest.default_permissions).toEqual({
-      checks: "write",
-      contents: "write",
-      issues: "write",
-      metadata: "read",
-      pull_requests: "write",
-    });
+  it("asks for exactly what is needed", () => {
+    expect(manifest.default_permissions).toEqual(neededPermissions);
   });
 });
 
@@ -32,8 +27,11 @@ describe("the check of an App against app.yml", () => {
   });
 
   it.each([
-    [{ ...facts.permissions, contents: "read" }, "missing contents: write"],
-    [{ metadata: "read", contents: "write", issues: "write" }, "missing checks: write, pull_requests: write"],
+    [{ ...facts.permissions, contents: "read" }, "missing contents: write (granted: read)"],
+    [
+      { metadata: "read", contents: "write", issues: "write" },
+      "missing checks: write (granted: none), pull_requests: write (granted: none)",
+    ],
   ])("names each permission that is missing: %j", (permissions, detail) => {
     const [check] = checkApp({ ...facts, permissions }, manifest);
 

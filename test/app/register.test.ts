@@ -262,7 +262,7 @@ describe("registering an App", () => {
   it("says so where the port is taken", async () => {
     const { ended } = await start({ port: Number(new URL(github.url).port) });
 
-    expect(await ended).toMatch(/nothing can listen at `127\.0\.0\.1`, port \d+: EADDRINUSE; .* \[ADDRESS_UNUSABLE\]$/);
+    expect(await ended).toMatch(/^port `\d+` of `127\.0\.0\.1` can't be listened on; .* \[CONFIG_INVALID\]$/);
   });
 
   it("ends with the reason of the signal and leaves nothing open", async () => {
