@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { createOpenAiModel } from "../../src/agent/index.ts";
@@ -25,6 +25,8 @@ export type GithubPlace = AsyncDisposable & {
   readonly addSample: (name: string) => Promise<string>;
   /** Answers with the repository's numeric id. */
   readonly addRepository: (name: string, folder: string) => Promise<number>;
+  /** The shipped policies, with so many runs at once. */
+  readonly policiesFor: (runsAtOnce: number) => string;
   /** The bare repository behind `owner/name`, for plain git. */
   readonly gitFolder: (fullName: string) => string;
 };
@@ -75,6 +77,7 @@ export async function openGithubPlace(
       return service;
     },
     addRepository,
+    policiesFor: (runsAtOnce) => policiesFor(countersign, runsAtOnce),
     gitFolder: (fullName) => folders.get(fullName) ?? "",
     addSample: async (name) => {
       const files = join(countersign.folder, `files-${name}`);
@@ -85,6 +88,21 @@ export async function openGithubPlace(
     [Symbol.asyncDispose]: () => close.disposeAsync(),
   };
 }
+
+const standard = resolve(import.meta.dirname, "../../policies/standard");
+
+function policiesFor({ folder: place }: Countersign, runsAtOnce: number): string {
+  const folder = join(place, `policies-${runsAtOnce}`);
+  cpSync(standard, folder, { recursive: true });
+  const file = join(folder, "operator.json");
+  const operator = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+  const caps = { runs_per_issue: high, runs_per_repository: high, runs_per_sender: high };
+  const concurrency = { runs_per_installation: runsAtOnce, runs_per_repository: 1 };
+  writeFileSync(file, JSON.stringify({ ...operator, concurrency, caps }));
+  return folder;
+}
+
+const high = { hour: 1_000, day: 1_000 };
 
 type Parts = Pick<GithubPlace, "countersign" | "github" | "webhookSecret" | "model">;
 
@@ -113,7 +131,7 @@ function apartSettings(
     plain: {
       home,
       databaseUrl: environment["DATABASE_URL"] ?? null,
-      policiesFolder: resolve(import.meta.dirname, "../../policies/standard"),
+      policiesFolder: standard,
       runUids: environment["COUNTERSIGN_RUN_UIDS"] ?? null,
       searchPath: null,
       webhookPath: "/api/github/webhooks",
