@@ -5,10 +5,10 @@ import { Secret } from "../../src/domain/index.ts";
 import type { ApartSettings } from "./github-service.ts";
 
 /**
- * The service in a process of its own, to be killed. Its settings come as JSON in SERVICE_SETTINGS; it tells by lines of
+ * The service in a process of its own, to be killed. Its settings come as JSON on standard input; it tells by lines of
  * standard output: `ready <url>`, `ended <run>`, `trouble <line>`.
  */
-const settings = JSON.parse(process.env["SERVICE_SETTINGS"] ?? "") as ApartSettings;
+const settings = JSON.parse(Buffer.concat(await process.stdin.toArray()).toString("utf8")) as ApartSettings;
 const say = (line: string): void => void process.stdout.write(`${line.replaceAll("\n", " ")}\n`);
 const delay = (): Promise<void> => Promise.resolve();
 const { baseUrl, model } = settings.model;

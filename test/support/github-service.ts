@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { appendFileSync, cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { createOpenAiModel } from "../../src/agent/index.ts";
@@ -183,9 +183,10 @@ export type ApartService = AsyncDisposable & {
 async function startApart(parts: Parts, changes: Partial<PlainSettings>): Promise<ApartService> {
   const program = join(import.meta.dirname, "github-service-process.ts");
   const child = spawn(process.execPath, [program], {
-    env: { ...parts.countersign.environment, SERVICE_SETTINGS: JSON.stringify(apartSettings(parts, changes)) },
-    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...parts.countersign.environment },
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  child.stdin.end(JSON.stringify(apartSettings(parts, changes)));
   const lines: string[] = [];
   const news = new EventTarget();
   let isOver = false;
@@ -195,7 +196,6 @@ async function startApart(parts: Parts, changes: Partial<PlainSettings>): Promis
   });
   const hear = (line: string): void => {
     lines.push(line);
-    if (process.env["SERVICE_LOG"]) appendFileSync(process.env["SERVICE_LOG"], `${new Date().toISOString()} ${line}\n`);
     news.dispatchEvent(new Event("news"));
   };
   createInterface(child.stdout).on("line", hear);
