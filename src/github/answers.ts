@@ -215,3 +215,4 @@ export const Installation = z.object({
   suspended_at: z.string().nullish(),
   permissions: Granted,
 });
+export const Installations = z.array(z.object({ id, suspended_at: z.string().nullish() }));

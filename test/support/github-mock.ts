@@ -136,6 +136,14 @@ export function mockGithub(): GithubMock {
         events: ["issues"],
       });
     base
+      .get("/app/installations")
+      .query(true)
+      .optionally()
+      .reply(200, [
+        { id: 5, suspended_at: "2026-01-01T00:00:00Z" },
+        { id: place.installationId, suspended_at: null },
+      ]);
+    base
       .get("/users/countersign-test%5Bbot%5D")
       .optionally()
       .reply(200, { id: botUserId, login: "countersign-test[bot]" });
