@@ -1,6 +1,6 @@
 import { Octokit } from "@octokit/core";
-import type { Clock, Secret } from "../domain/index.ts";
-import type { RequestLine } from "./github.ts";
+import type { Secret } from "../domain/index.ts";
+import type { GithubDeps } from "./github.ts";
 
 /** A request as Octokit takes it: names in braces are filled from `parameters`, the rest is query or body. */
 export type ApiRequest = {
@@ -23,9 +23,9 @@ export type Exchanged =
   | Answered
   | { readonly kind: "lost"; readonly reason: "not_sent" | "timeout" | "reset" | "aborted"; readonly cause: unknown };
 
-export type Exchange = (request: ApiRequest, authorization: Secret, signal: AbortSignal) => Promise<Exchanged>;
+export type Exchange = (request: ApiRequest, authorization: Secret | null, signal: AbortSignal) => Promise<Exchanged>;
 
-type Deps = { readonly clock: Clock; readonly onRequest?: ((line: RequestLine) => void) | undefined };
+type Deps = Pick<GithubDeps, "clock" | "onRequest" | "timeoutSignal">;
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** Version of the REST API: "API Versions" of GitHub's documentation. */
@@ -50,10 +50,6 @@ const answered = (response: unknown): Answered => ({
   body: field(response, "data"),
 });
 
-/** An empty credential is none: the request goes out as anybody's. */
-const authorizationOf = (credential: Secret): Readonly<Record<string, string>> =>
-  credential.reveal() === "" ? {} : { authorization: credential.reveal() };
-
 type Signals = { readonly given: AbortSignal; readonly timeout: AbortSignal };
 
 /** What became of a request that Octokit threw for: an answer all the same, or none. */
@@ -74,14 +70,17 @@ export function createExchange(
 ): Exchange {
   const octokit = new Octokit({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
 
-  async function exchange(request: ApiRequest, authorization: Secret, given: AbortSignal): Promise<Exchanged> {
-    const timeout = AbortSignal.timeout(settings.timeoutMs);
+  async function exchange(request: ApiRequest, authorization: Secret | null, given: AbortSignal): Promise<Exchanged> {
+    const timeout = (deps.timeoutSignal ?? AbortSignal.timeout)(settings.timeoutMs);
     try {
       const response: unknown = await octokit.request({
         ...request.parameters,
         method: request.method,
         url: request.route,
-        headers: { ...authorizationOf(authorization), "x-github-api-version": apiVersion },
+        headers: {
+          "x-github-api-version": apiVersion,
+          ...(authorization === null ? {} : { authorization: authorization.reveal() }),
+        },
         request: { signal: AbortSignal.any([given, timeout]), redirect: "manual", log: quiet },
       });
       return answered(response);

@@ -12,11 +12,15 @@ import {
   type RequestLine,
 } from "../../src/github/index.ts";
 
-/** What GitHub does with a request. `hang` never answers, `reset` breaks off, `refused` is a server that isn't there. */
+/**
+ * What GitHub does with a request. `hang` never answers, `timeout` neither until the request's time is over, `reset`
+ * breaks off, `refused` is a server that isn't there.
+ */
 export type Reply =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | "reset"
   | "refused"
+  | "timeout"
   | "hang";
 export type Asked = {
   readonly method: string;
@@ -26,11 +30,11 @@ export type Asked = {
   readonly authorization: string;
 };
 
-export const apiUrl = "https://github.example.test/api/v3";
-export const gitUrl = "https://github.example.test";
+const apiUrl = "https://github.example.test/api/v3";
+const gitUrl = "https://github.example.test";
 export const place: RepositoryPlace = { installationId: 7, repositoryId: 42 };
 export const markerKey = Buffer.alloc(32, 7);
-export const appId = 99;
+const appId = 99;
 export const botUserId = 4099;
 const startedAt = Date.parse("2026-03-01T10:00:00Z");
 
@@ -46,6 +50,7 @@ export type GithubMock = {
   /** Each request that was answered, in order, the minting of tokens apart. */
   readonly asked: Asked[];
   readonly minted: Asked[];
+  readonly askedForBot: Asked[];
   readonly lines: RequestLine[];
   readonly waits: number[];
   readonly waitingUntil: number[];
@@ -79,7 +84,7 @@ const failure = (code: string): Error => Object.assign(new Error(code), { code }
 function answerOf(reply: Reply): Promise<nock.ReplyFnResult> | nock.ReplyFnResult {
   if (reply === "reset") throw failure("ECONNRESET");
   if (reply === "refused") throw failure("ECONNREFUSED");
-  if (reply === "hang") return new Promise(() => {});
+  if (reply === "hang" || reply === "timeout") return new Promise(() => {});
   const headers = { "content-type": "application/json", "x-github-request-id": "AB:1", ...reply.headers };
   return [reply.status, (reply.body ?? "") as nock.Body, headers];
 }
@@ -92,10 +97,17 @@ export function mockGithub(): GithubMock {
   const unmatched: string[] = [];
   const asked: Asked[] = [];
   const minted: Asked[] = [];
+  const askedForBot: Asked[] = [];
   const lines: RequestLine[] = [];
   const waits: number[] = [];
   const waitingUntil: number[] = [];
   let now = startedAt;
+  let timeOut = (): void => {};
+  const timeoutSignal = (): AbortSignal => {
+    const timeout = new AbortController();
+    timeOut = () => timeout.abort(new DOMException("the time is over", "TimeoutError"));
+    return timeout.signal;
+  };
   const note = (request: { method?: string; url?: string; path?: string }): void => {
     unmatched.push(`${request.method} ${request.url ?? request.path}`);
   };
@@ -103,7 +115,7 @@ export function mockGithub(): GithubMock {
   beforeEach(() => {
     nock.disableNetConnect();
     nock.emitter.on("no match", note);
-    for (const list of [unmatched, asked, minted, lines, waits, waitingUntil]) list.length = 0;
+    for (const list of [unmatched, asked, minted, askedForBot, lines, waits, waitingUntil]) list.length = 0;
     now = startedAt;
     answerForTheApp();
   });
@@ -138,7 +150,10 @@ export function mockGithub(): GithubMock {
     base
       .get("/users/countersign-test%5Bbot%5D")
       .optionally()
-      .reply(200, { id: botUserId, login: "countersign-test[bot]" });
+      .reply(async (request: Request) => {
+        askedForBot.push(await readAsked(request));
+        return [200, { id: botUserId, login: "countersign-test[bot]" }];
+      });
   }
 
   function replyOnce(base: string, { method, path }: Pick<Asked, "method" | "path">, given: Reply): void {
@@ -148,6 +163,7 @@ export function mockGithub(): GithubMock {
       .query(query === undefined ? true : new URLSearchParams(query))
       .reply(async (request: Request) => {
         asked.push(await readAsked(request));
+        if (given === "timeout") timeOut();
         return await answerOf(given);
       });
   }
@@ -156,6 +172,7 @@ export function mockGithub(): GithubMock {
     openGithub(
       {
         clock: () => now,
+        timeoutSignal,
         delay: async (waitMs, signal) => {
           signal.throwIfAborted();
           waits.push(waitMs);
@@ -173,6 +190,7 @@ export function mockGithub(): GithubMock {
   return {
     asked,
     minted,
+    askedForBot,
     lines,
     waits,
     waitingUntil,
