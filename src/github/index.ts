@@ -25,7 +25,7 @@ export type { Github, GithubDeps, GithubReader, GithubSettings, GithubWriter, Re
 export { type Marker, type MarkersRead, markerOf, readMarker } from "./markers.ts";
 export { openGithub } from "./open-github.ts";
 export { cutText, fenced, inert, textLimitBytes } from "./text.ts";
-export { githubWrites, rowOf } from "./write-table.ts";
+export { githubWrites } from "./write-table.ts";
 export type {
   AddLabel,
   AddReaction,

@@ -1,0 +1,252 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type CommitDraft, type ParsedCommit, parseCommit, writeCommit } from "./commit-object.ts";
+import { gitText, runGit, tryGit } from "./run-git.ts";
+
+export type Ref = { readonly name: string; readonly sha: string; readonly type: string };
+export type TreeRow = {
+  readonly mode: string;
+  readonly type: string;
+  readonly sha: string;
+  readonly size: number | null;
+  readonly path: string;
+};
+/** A null `sha` takes the path out. */
+export type TreeChange = { readonly path: string; readonly mode: string; readonly sha: string | null };
+export type FileDiff = {
+  readonly status: "added" | "removed" | "modified" | "renamed";
+  readonly path: string;
+  readonly previousPath: string | null;
+  readonly sha: string;
+  readonly additions: number;
+  readonly deletions: number;
+  readonly patch: string;
+};
+
+const noObject = "0".repeat(40);
+
+/** Git's own plumbing over the bare repositories of one GitHub. `folder` is a bare repository. */
+const plainGit = {
+  async init(folder: string): Promise<void> {
+    await runGit(folder, ["init", "--quiet", "--bare", "--initial-branch=main", folder]);
+    for (const [key, value] of Object.entries(serving)) await runGit(folder, ["config", key, value]);
+  },
+  /** Takes all branches of a repository on this machine; its current branch becomes the default one, which is returned. */
+  async takeOver(folder: string, source: string): Promise<string> {
+    await runGit(folder, ["fetch", "--quiet", source, "+refs/heads/*:refs/heads/*"]);
+    const branch = await gitText(join(source, ".git"), ["symbolic-ref", "--short", "HEAD"]);
+    await runGit(folder, ["symbolic-ref", "HEAD", `refs/heads/${branch}`]);
+    return branch;
+  },
+  async isEmpty(folder: string): Promise<boolean> {
+    return (await gitText(folder, ["for-each-ref", "--count=1"])) === "";
+  },
+  /** Null: there is no such object. */
+  async typeOf(folder: string, sha: string): Promise<string | null> {
+    const result = await tryGit(folder, ["cat-file", "-t", sha]);
+    return result.exitCode === 0 ? result.stdout.toString("utf8").trim() : null;
+  },
+  /** The object that a SHA, branch or tag names, as a commit; null if there is none. */
+  async resolve(folder: string, revision: string, type = "commit"): Promise<string | null> {
+    if (revision.startsWith("-")) return null;
+    const result = await tryGit(folder, [
+      "rev-parse",
+      "--verify",
+      "--quiet",
+      "--end-of-options",
+      `${revision}^{${type}}`,
+    ]);
+    return result.exitCode === 0 ? result.stdout.toString("utf8").trim() : null;
+  },
+  writeBlob: (folder: string, bytes: Uint8Array): Promise<string> =>
+    gitText(folder, ["hash-object", "-w", "--stdin"], { input: bytes }),
+  readBlob: (folder: string, sha: string): Promise<Buffer> => runGit(folder, ["cat-file", "blob", sha]),
+  async readTree(folder: string, sha: string, isRecursive: boolean): Promise<readonly TreeRow[]> {
+    const flags = isRecursive ? ["-r", "-t"] : [];
+    const out = await runGit(folder, ["ls-tree", "-z", "-l", ...flags, sha]);
+    return out.toString("utf8").split("\0").filter(Boolean).map(toTreeRow);
+  },
+  /** A tree from another one (or none) and changes, through an index of its own. */
+  async writeTree(folder: string, base: string | null, changes: readonly TreeChange[]): Promise<string> {
+    const index = join(folder, `index-${randomUUID()}`);
+    const env = { GIT_INDEX_FILE: index };
+    try {
+      await runGit(folder, ["read-tree", ...(base === null ? ["--empty"] : [base])], { env });
+      for (const change of changes) await putInIndex(folder, env, change);
+      return await gitText(folder, ["write-tree"], { env });
+    } finally {
+      await rm(index, { force: true });
+    }
+  },
+  writeCommit: (folder: string, draft: CommitDraft): Promise<string> =>
+    gitText(folder, ["hash-object", "-t", "commit", "-w", "--stdin"], { input: writeCommit(draft) }),
+  async readCommit(folder: string, sha: string): Promise<ParsedCommit> {
+    return parseCommit(sha, await runGit(folder, ["cat-file", "commit", sha]));
+  },
+  async refs(folder: string, prefix: string): Promise<readonly Ref[]> {
+    const out = await gitText(folder, ["for-each-ref", "--format=%(refname)%00%(objectname)%00%(objecttype)"]);
+    return out
+      .split("\n")
+      .map((line) => line.split("\0"))
+      .map(([name = "", sha = "", type = ""]) => ({ name, sha, type }))
+      .filter((ref) => ref.name.startsWith(prefix));
+  },
+  async ref(folder: string, name: string): Promise<string | null> {
+    const loose = name.includes("..") ? "" : await readFile(join(folder, name), "utf8").catch(() => "");
+    if (isSha(loose.trim())) return loose.trim();
+    const result = await tryGit(folder, ["show-ref", "--verify", "--hash", name]);
+    return result.exitCode === 0 ? result.stdout.toString("utf8").trim() : null;
+  },
+  async isRefName(folder: string, name: string): Promise<boolean> {
+    return (await tryGit(folder, ["check-ref-format", name])).exitCode === 0;
+  },
+  /** `expected` null: the ref must not exist. False: it wasn't as expected, nothing was done. */
+  async setRef(folder: string, name: string, sha: string, expected: string | null): Promise<boolean> {
+    return (await tryGit(folder, ["update-ref", name, sha, expected ?? noObject])).exitCode === 0;
+  },
+  async deleteRef(folder: string, name: string): Promise<void> {
+    await runGit(folder, ["update-ref", "-d", name]);
+  },
+  async isAncestor(folder: string, ancestor: string, descendant: string): Promise<boolean> {
+    return (await tryGit(folder, ["merge-base", "--is-ancestor", ancestor, descendant])).exitCode === 0;
+  },
+  async mergeBase(folder: string, one: string, other: string): Promise<string | null> {
+    const result = await tryGit(folder, ["merge-base", one, other]);
+    return result.exitCode === 0 ? result.stdout.toString("utf8").trim() : null;
+  },
+  /** Commits that `head` has and `base` has not, oldest first. */
+  async commitsBetween(folder: string, base: string, head: string): Promise<readonly string[]> {
+    const out = await gitText(folder, ["rev-list", "--reverse", `${base}..${head}`]);
+    return out === "" ? [] : out.split("\n");
+  },
+  async history(folder: string, head: string): Promise<readonly string[]> {
+    const out = await gitText(folder, ["rev-list", head]);
+    return out === "" ? [] : out.split("\n");
+  },
+  /** Whether two trees merge without a conflict. */
+  async mergesCleanly(folder: string, base: string, head: string): Promise<boolean> {
+    return (await tryGit(folder, ["merge-tree", "--write-tree", base, head])).exitCode === 0;
+  },
+  diff: async (folder: string, base: string, head: string): Promise<readonly FileDiff[]> =>
+    Promise.all((await changedPaths(folder, base, head)).map((change) => withCounts(folder, base, head, change))),
+};
+
+export type GitStore = typeof plainGit;
+
+const isSha = (text: string): boolean => /^[0-9a-f]{40}$/.test(text);
+
+/**
+ * What follows from object ids alone never changes, so it is asked of git once: a process for each question would make the
+ * larger part of a request's time.
+ */
+export function createGitStore(): GitStore {
+  return {
+    ...plainGit,
+    typeOf: remembered(plainGit.typeOf, (type) => type !== null),
+    readCommit: remembered(plainGit.readCommit),
+    readBlob: remembered(plainGit.readBlob),
+    isAncestor: remembered(plainGit.isAncestor),
+    mergeBase: remembered(plainGit.mergeBase),
+    commitsBetween: remembered(plainGit.commitsBetween),
+    history: remembered(plainGit.history),
+    mergesCleanly: remembered(plainGit.mergesCleanly),
+    diff: remembered(plainGit.diff),
+    isEmpty: rememberedFor(plainGit.isEmpty, (isEmpty) => !isEmpty),
+  };
+}
+
+/** Remembers answers about full object ids in one repository. */
+function remembered<Ids extends readonly string[], Result>(
+  ask: (folder: string, ...ids: Ids) => Promise<Result>,
+  isFinal: (result: Result) => boolean = () => true,
+): (folder: string, ...ids: Ids) => Promise<Result> {
+  const ofAll = rememberedFor(ask, isFinal);
+  return (folder, ...ids) => (ids.every(isSha) ? ofAll(folder, ...ids) : ask(folder, ...ids));
+}
+
+function rememberedFor<Ids extends readonly string[], Result>(
+  ask: (folder: string, ...ids: Ids) => Promise<Result>,
+  isFinal: (result: Result) => boolean,
+): (folder: string, ...ids: Ids) => Promise<Result> {
+  const known = new Map<string, Result>();
+  return async (folder, ...ids) => {
+    const key = [folder, ...ids].join(" ");
+    const present = known.get(key);
+    if (present !== undefined) return present;
+    const result = await ask(folder, ...ids);
+    if (isFinal(result)) known.set(key, result);
+    return result;
+  };
+}
+
+/** GitHub serves any reachable or hidden commit by its SHA, and partial clones. */
+const serving = {
+  "uploadpack.allowAnySHA1InWant": "true",
+  "uploadpack.allowFilter": "true",
+  "core.logAllRefUpdates": "false",
+  "gc.auto": "0",
+};
+
+function toTreeRow(row: string): TreeRow {
+  const tab = row.indexOf("\t");
+  const [mode = "", type = "", sha = "", size = "-"] = row.slice(0, tab).split(/ +/);
+  return { mode, type, sha, size: size === "-" ? null : Number(size), path: row.slice(tab + 1) };
+}
+
+async function putInIndex(folder: string, env: Readonly<Record<string, string>>, change: TreeChange): Promise<void> {
+  const { path, mode, sha } = change;
+  if (sha !== null && mode !== "040000") {
+    await runGit(folder, ["update-index", "--add", "--replace", "-z", "--index-info"], {
+      env,
+      input: `${mode} ${sha}\t${path}\0`,
+    });
+    return;
+  }
+  const inside = (await runGit(folder, ["ls-files", "-z", "--cached"], { env })).toString("utf8").split("\0");
+  const gone = inside.filter((file) => file === path || file.startsWith(`${path}/`));
+  const input = gone.map((file) => `0 ${noObject}\t${file}\0`).join("");
+  await runGit(folder, ["update-index", "-z", "--index-info"], { env, input });
+  if (sha !== null) await runGit(folder, ["read-tree", `--prefix=${path}/`, sha], { env });
+}
+
+type Change = Pick<FileDiff, "status" | "path" | "previousPath" | "sha">;
+
+async function changedPaths(folder: string, base: string, head: string): Promise<readonly Change[]> {
+  const out = await runGit(folder, ["diff-tree", "-r", "-z", "-M", "--raw", "--no-abbrev", base, head]);
+  const parts = out.toString("utf8").split("\0");
+  const changes: Change[] = [];
+  for (let at = 0; at < parts.length - 1; ) {
+    const [, , before = "", after = "", letter = ""] = (parts[at] ?? "").split(" ");
+    const isRename = letter.startsWith("R");
+    changes.push({
+      status: statusOf(letter),
+      path: parts[isRename ? at + 2 : at + 1] ?? "",
+      previousPath: isRename ? (parts[at + 1] ?? null) : null,
+      sha: letter === "D" ? before : after,
+    });
+    at += isRename ? 3 : 2;
+  }
+  return changes;
+}
+
+function statusOf(letter: string): FileDiff["status"] {
+  if (letter === "A") return "added";
+  if (letter === "D") return "removed";
+  return letter.startsWith("R") ? "renamed" : "modified";
+}
+
+async function withCounts(folder: string, base: string, head: string, change: Change): Promise<FileDiff> {
+  const paths = change.previousPath === null ? [change.path] : [change.previousPath, change.path];
+  const args = (format: string): readonly string[] => ["diff", "-M", format, base, head, "--", ...paths];
+  const literal = { env: { GIT_LITERAL_PATHSPECS: "1" } };
+  const [added, removed] = (await gitText(folder, args("--numstat"), literal)).split("\t");
+  const whole = (await runGit(folder, args("--patch"), literal)).toString("utf8");
+  const hunks = whole.indexOf("\n@@");
+  return {
+    ...change,
+    additions: Number(added) || 0,
+    deletions: Number(removed) || 0,
+    patch: hunks < 0 ? "" : whole.slice(hunks + 1).trimEnd(),
+  };
+}
