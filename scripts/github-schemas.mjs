@@ -24,6 +24,10 @@ const kept = new Set([
 ]);
 const lists = ["allOf", "anyOf", "oneOf"];
 
+/** One place of the description wants an account to be a user and an enterprise at once; everywhere else it is one of them. */
+const wordFor = (key, schema) =>
+  key === "allOf" && schema.allOf.some((part) => part.title === "Enterprise") ? "anyOf" : key;
+
 const given = process.argv[2];
 const folder = given ?? install();
 try {
@@ -89,7 +93,7 @@ function bare(schema, tools) {
   if (schema.$ref !== undefined) return named(schema.$ref, tools);
   const out = {};
   for (const [key, value] of Object.entries(schema)) if (kept.has(key)) out[key] = value;
-  for (const key of lists) if (schema[key] !== undefined) out[key] = schema[key].map(tools.strip);
+  for (const key of lists) if (schema[key] !== undefined) out[wordFor(key, schema)] = schema[key].map(tools.strip);
   if (schema.items !== undefined) out.items = tools.strip(schema.items);
   if (schema.properties !== undefined)
     out.properties = Object.fromEntries(

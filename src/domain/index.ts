@@ -73,6 +73,7 @@ export {
   parseActionId,
   parseDeliveryId,
   parseRunId,
+  parseTraceId,
   type RandomBytes,
   type RunId,
   type TraceId,

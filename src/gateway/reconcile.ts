@@ -27,7 +27,7 @@ export async function settle(
   for (let number = 1; ; number += 1) {
     if (execution.kind !== "lost") return recordExecution(deps, run, trail, { execution, number });
     const { cause, error } = execution;
-    const lost = { evidence: { cause, errorCode: error.code }, try: number };
+    const lost = { evidence: { cause, errorCode: error.code, github: error.details }, try: number };
     await deps.ledger.append(run.lease, batchOf([stepOf(run, trail, "unknown", lost)]));
     const open = openTry(execution, intentAt, number);
     const outcome = await lookInRounds(deps, run, { trail, open }, signal);

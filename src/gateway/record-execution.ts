@@ -7,6 +7,7 @@ import {
   isCountersignError,
   type JsonObject,
 } from "../domain/index.ts";
+import { boundedEvidence } from "./bounded-evidence.ts";
 import type { Execution, LostAnswer } from "./execute.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { finishResult, outcomeOf, resultBytes } from "./outcome.ts";
@@ -37,7 +38,8 @@ export function recordExecution(
     }
     case "not_applied": {
       const { error } = execution;
-      const evidence = { errorCode: error.code, proof: "it was never sent, or refused by a definite answer" };
+      const proof = "it was never sent, or refused by a definite answer";
+      const evidence = { errorCode: error.code, proof, github: error.details };
       const ending = { state: "failed_definite", error, evidence, number } as const;
       return recordNotApplied(deps, run, trail, { ...ending, parsed, decision });
     }
@@ -65,10 +67,11 @@ export async function recordEffect(
 ): Promise<ActionOutcome> {
   const { presented, changeSet } = effected;
   const result = resultBytes(presented);
+  const bounded = boundedEvidence(effected.evidence);
   const known = {
     try: number,
     evidence: {
-      ...effected.evidence,
+      ...bounded.evidence,
       ...evidence,
       status: presented.status,
       code: presented.refusal?.code ?? null,
@@ -76,7 +79,7 @@ export async function recordEffect(
       resultSizeBytes: result.byteLength,
       changedCount: changeSet?.changes.length ?? 0,
     },
-    texts: { result, ...changeText(changeSet) },
+    texts: { result, ...changeText(changeSet), ...bounded.texts },
   };
   await deps.ledger.append(run.lease, batchOf([stepOf(run, trail, state, known)]));
   if (changeSet !== null) run.onRecordedChange(trail.proposed.actionId, changeSet);

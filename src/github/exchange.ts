@@ -50,6 +50,23 @@ const answered = (response: unknown): Answered => ({
   body: field(response, "data"),
 });
 
+/** An empty credential is none: the request goes out as anybody's. */
+const authorizationOf = (credential: Secret): Readonly<Record<string, string>> =>
+  credential.reveal() === "" ? {} : { authorization: credential.reveal() };
+
+type Signals = { readonly given: AbortSignal; readonly timeout: AbortSignal };
+
+/** What became of a request that Octokit threw for: an answer all the same, or none. */
+function exchangedOf(error: unknown, { given, timeout }: Signals): Exchanged {
+  const response = field(error, "response");
+  if (response !== undefined) return answered(response);
+  const cause = innermost(error);
+  if (given.aborted) return { kind: "lost", reason: "aborted", cause };
+  if (timeout.aborted) return { kind: "lost", reason: "timeout", cause };
+  const code = field(cause, "code");
+  return { kind: "lost", reason: typeof code === "string" && notSent.test(code) ? "not_sent" : "reset", cause };
+}
+
 /** One Octokit without plugins: it neither retries nor waits, and follows no redirect (AUD-64, SEC-113). */
 export function createExchange(
   deps: Deps,
@@ -57,25 +74,19 @@ export function createExchange(
 ): Exchange {
   const octokit = new Octokit({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
 
-  async function exchange(request: ApiRequest, authorization: Secret, signal: AbortSignal): Promise<Exchanged> {
+  async function exchange(request: ApiRequest, authorization: Secret, given: AbortSignal): Promise<Exchanged> {
     const timeout = AbortSignal.timeout(settings.timeoutMs);
     try {
       const response: unknown = await octokit.request({
         ...request.parameters,
         method: request.method,
         url: request.route,
-        headers: { authorization: authorization.reveal(), "x-github-api-version": apiVersion },
-        request: { signal: AbortSignal.any([signal, timeout]), redirect: "manual", log: quiet },
+        headers: { ...authorizationOf(authorization), "x-github-api-version": apiVersion },
+        request: { signal: AbortSignal.any([given, timeout]), redirect: "manual", log: quiet },
       });
       return answered(response);
     } catch (error) {
-      const response = field(error, "response");
-      if (response !== undefined) return answered(response);
-      const cause = innermost(error);
-      if (signal.aborted) return { kind: "lost", reason: "aborted", cause };
-      if (timeout.aborted) return { kind: "lost", reason: "timeout", cause };
-      const code = field(cause, "code");
-      return { kind: "lost", reason: typeof code === "string" && notSent.test(code) ? "not_sent" : "reset", cause };
+      return exchangedOf(error, { given, timeout });
     }
   }
 

@@ -1,4 +1,4 @@
-import { CountersignError, type ErrorCode, type JsonObject } from "../domain/index.ts";
+import { CountersignError, type ErrorCode, isCountersignError, type JsonObject } from "../domain/index.ts";
 import { type Answered, type ApiRequest, type Exchanged, requestIdOf } from "./exchange.ts";
 
 /** How the effect of a write was lost from sight; null: nothing was done (AUD-63). */
@@ -143,3 +143,7 @@ export function waitUntilOf(error: CountersignError): number | null {
   const until = error.details["wait_until"];
   return typeof until === "string" ? Date.parse(until) : null;
 }
+
+/** Whether GitHub refused a request as it stands, so that nothing was done: 422, no rule. */
+export const isRefused = (error: unknown): error is CountersignError =>
+  isCountersignError(error, "GITHUB_INVALID") && error.details["status"] === 422;

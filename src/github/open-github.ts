@@ -20,6 +20,9 @@ const readPermissions = {
 
 const defaults = { requestTimeoutMs: 30_000, writeIntervalMs: 1000, lookIntervalMs: 5000 };
 
+/** An App's own token is refused where accounts are read, and what is read there is public. */
+const anybody: Credential = { authorization: () => Promise.resolve(new Secret("")), renew: () => {} };
+
 /** Our App and its bot user, asked for until it is known once. */
 function createOwnApp(deps: ReadDeps, credential: Credential): Github["app"] {
   let known: AppFacts | null = null;
@@ -33,7 +36,7 @@ function createOwnApp(deps: ReadDeps, credential: Credential): Github["app"] {
     );
     const parameters = { username: `${app.slug}[bot]` };
     const request = { method: "GET", route: "/users/{username}", parameters } as const;
-    const { data: bot } = await readAnswer(deps, { request, credential }, shapes.AppUser, signal);
+    const { data: bot } = await readAnswer(deps, { request, credential: anybody }, shapes.AppUser, signal);
     known = { ...app, botUserId: bot.id, botLogin: bot.login };
     return known;
   };

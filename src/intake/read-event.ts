@@ -23,7 +23,7 @@ export const handledEvents: ReadonlySet<string> = new Set(
 const nameForm = /^[a-z][a-z_]{0,63}$/;
 
 /** Event and action, such as `issues.labeled`: words of GitHub's form, or `unknown`. */
-export function eventOf({ eventName, payload }: Pick<SignedDelivery, "eventName" | "payload">): string {
+function eventOf({ eventName, payload }: Pick<SignedDelivery, "eventName" | "payload">): string {
   if (!nameForm.test(eventName)) return "unknown";
   const { action } = payload;
   return typeof action === "string" && nameForm.test(action) ? `${eventName}.${action}` : eventName;

@@ -5,6 +5,7 @@
  * Never: no entry is changed or taken away, no argument or result reaches SQL unsealed, nothing here decides.
  */
 export type { AuditEvent, AuditedAction } from "./audited-action.ts";
+export { type ActionFilter, type FoundAction, type FoundActions, findActions } from "./find-actions.ts";
 export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
 export { type Ledger, type LedgerDeps, openLedger } from "./ledger.ts";
 export {

@@ -2,6 +2,7 @@ import type { ModelClient, ModelEvent } from "../agent/index.ts";
 import type {
   ActionOutcome,
   ChangeSet,
+  Conclusion,
   IdSource,
   RepositoryRef,
   Requester,
@@ -87,4 +88,6 @@ export type RunEvent =
   | { readonly kind: "model"; readonly event: ModelEvent }
   | { readonly kind: "action"; readonly outcome: ActionOutcome }
   | { readonly kind: "notice"; readonly text: string }
-  | { readonly kind: "completed"; readonly report: RunReport };
+  | { readonly kind: "completed"; readonly report: RunReport }
+  /** A run from GitHub is over, also one that never came to work. */
+  | { readonly kind: "ended"; readonly runId: RunId; readonly conclusion: Conclusion };

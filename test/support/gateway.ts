@@ -68,7 +68,8 @@ type SealedTexts = {
     | "intent"
     | "result"
     | "reason"
-    | "bindings"]?: string | undefined;
+    | "bindings"
+    | "exchange"]?: string | undefined;
 };
 
 /** What another process finds of an action in the database. */

@@ -42,7 +42,7 @@ export type GithubWorld = {
 const sha = (text: string): string => createHash("sha1").update(text).digest("hex");
 
 /** Git's id of a blob. */
-export const blobSha = (content: string): string =>
+const blobSha = (content: string): string =>
   createHash("sha1")
     .update(`blob ${Buffer.byteLength(content)}\0`)
     .update(content)
@@ -227,3 +227,25 @@ function find(world: Facts, write: GithubWrite): Found {
       return whether(world.reactions.has(`${JSON.stringify(write.target)} ${write.content}`) ? {} : null);
   }
 }
+
+/** What a write of the samples needs to find: the comment, pull request, branch or label that it is about. */
+export function seedFor(world: GithubWorld, tool: string): GithubWorld {
+  if (tool === "update_comment") world.comments.push({ id: 500, issue: 7, marker: "seed", body: "", revision: 0 });
+  if (tool === "update_pull_request") {
+    world.pullRequests.push({ number: 100, branch: "x", marker: "seed", title: "", isDraft: true, revision: 0 });
+  }
+  const left = { sha: "4".repeat(40), parentSha: "1".repeat(40), tree: "", runId: null };
+  if (tool === "delete_branch") world.branches.set("countersign/issue-7-0a1b2c3d", left);
+  if (tool === "remove_label") world.labels.add("7 countersign");
+  return world;
+}
+
+/** All that stands, without the ids that each sending makes anew: equal worlds had equal effects. */
+export const standing = (world: GithubWorld): JsonObject => ({
+  branches: [...world.branches].map(([name, { tree }]) => [name, tree]),
+  comments: world.comments.map(({ issue, body, revision }) => [issue, body, revision]),
+  pullRequests: world.pullRequests.map(({ number, branch, revision }) => [number, branch, revision]),
+  checkRuns: world.checkRuns.map(({ revision }) => revision),
+  labels: [...world.labels],
+  reactions: [...world.reactions],
+});

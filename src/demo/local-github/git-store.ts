@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type CommitDraft, type ParsedCommit, parseCommit, writeCommit } from "./commit-object.ts";
 import { gitText, runGit, tryGit } from "./run-git.ts";
@@ -27,7 +27,7 @@ export type FileDiff = {
 const noObject = "0".repeat(40);
 
 /** Git's own plumbing over the bare repositories of one GitHub. `folder` is a bare repository. */
-export const gitStore = {
+const plainGit = {
   async init(folder: string): Promise<void> {
     await runGit(folder, ["init", "--quiet", "--bare", "--initial-branch=main", folder]);
     for (const [key, value] of Object.entries(serving)) await runGit(folder, ["config", key, value]);
@@ -93,6 +93,8 @@ export const gitStore = {
       .filter((ref) => ref.name.startsWith(prefix));
   },
   async ref(folder: string, name: string): Promise<string | null> {
+    const loose = name.includes("..") ? "" : await readFile(join(folder, name), "utf8").catch(() => "");
+    if (isSha(loose.trim())) return loose.trim();
     const result = await tryGit(folder, ["show-ref", "--verify", "--hash", name]);
     return result.exitCode === 0 ? result.stdout.toString("utf8").trim() : null;
   },
@@ -130,7 +132,53 @@ export const gitStore = {
     Promise.all((await changedPaths(folder, base, head)).map((change) => withCounts(folder, base, head, change))),
 };
 
-export type GitStore = typeof gitStore;
+export type GitStore = typeof plainGit;
+
+const isSha = (text: string): boolean => /^[0-9a-f]{40}$/.test(text);
+
+/**
+ * What follows from object ids alone never changes, so it is asked of git once: a process for each question would make the
+ * larger part of a request's time.
+ */
+export function createGitStore(): GitStore {
+  return {
+    ...plainGit,
+    typeOf: remembered(plainGit.typeOf, (type) => type !== null),
+    readCommit: remembered(plainGit.readCommit),
+    readBlob: remembered(plainGit.readBlob),
+    isAncestor: remembered(plainGit.isAncestor),
+    mergeBase: remembered(plainGit.mergeBase),
+    commitsBetween: remembered(plainGit.commitsBetween),
+    history: remembered(plainGit.history),
+    mergesCleanly: remembered(plainGit.mergesCleanly),
+    diff: remembered(plainGit.diff),
+    isEmpty: rememberedFor(plainGit.isEmpty, (isEmpty) => !isEmpty),
+  };
+}
+
+/** Remembers answers about full object ids in one repository. */
+function remembered<Ids extends readonly string[], Result>(
+  ask: (folder: string, ...ids: Ids) => Promise<Result>,
+  isFinal: (result: Result) => boolean = () => true,
+): (folder: string, ...ids: Ids) => Promise<Result> {
+  const ofAll = rememberedFor(ask, isFinal);
+  return (folder, ...ids) => (ids.every(isSha) ? ofAll(folder, ...ids) : ask(folder, ...ids));
+}
+
+function rememberedFor<Ids extends readonly string[], Result>(
+  ask: (folder: string, ...ids: Ids) => Promise<Result>,
+  isFinal: (result: Result) => boolean,
+): (folder: string, ...ids: Ids) => Promise<Result> {
+  const known = new Map<string, Result>();
+  return async (folder, ...ids) => {
+    const key = [folder, ...ids].join(" ");
+    const present = known.get(key);
+    if (present !== undefined) return present;
+    const result = await ask(folder, ...ids);
+    if (isFinal(result)) known.set(key, result);
+    return result;
+  };
+}
 
 /** GitHub serves any reachable or hidden commit by its SHA, and partial clones. */
 const serving = {

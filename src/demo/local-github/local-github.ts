@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import type { Clock, RandomBytes } from "../../domain/index.ts";
 import { type FaultPlan, Faults, type PlannedFault } from "./faults.ts";
-import { gitStore } from "./git-store.ts";
+import { createGitStore } from "./git-store.ts";
 import { Hook, type HookDelivery, type HookTarget } from "./hook.ts";
 import { createItemPeople, type ItemPeople } from "./people-items.ts";
 import { createRepositoryPeople, type RepositoryPeople } from "./people-repositories.ts";
@@ -106,7 +106,7 @@ export async function startLocalGithub(options: LocalGithubOptions): Promise<Loc
   const world: World = {
     clock: options.clock,
     randomBytes: options.randomBytes,
-    git: gitStore,
+    git: createGitStore(),
     app,
     origin: `http://127.0.0.1:${port}`,
     accounts: new Map([app.owner, app.bot].map((account) => [account.login.toLowerCase(), account])),

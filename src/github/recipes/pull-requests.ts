@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { isCountersignError, type JsonObject } from "../../domain/index.ts";
+import type { JsonObject } from "../../domain/index.ts";
 import * as shapes from "../answers.ts";
 import type { PullRequestFacts } from "../facts.ts";
+import { isRefused } from "../failure.ts";
 import type { WriteContext, WriteRow } from "../write-row.ts";
 import type { OpenPullRequest, UpdatePullRequest } from "../writes.ts";
 import { isSameText, notOurs, outdated, ownMarkers, revisionOf, withMarkers, withoutMarkers } from "./marked.ts";
@@ -50,7 +51,7 @@ export const openPullRequest: WriteRow<OpenPullRequest> = {
       const sent = await context.send({ method: "POST", route: "/pulls", parameters }, shapes.PullRequest, signal);
       return await readBack(context, sent, signal);
     } catch (error) {
-      if (!isCountersignError(error, "GITHUB_INVALID") || error.details["reason"] !== "exists") throw error;
+      if (!isRefused(error) || error.details["reason"] !== "exists") throw error;
       const { own } = await findOwn(context, branch, signal);
       if (own === null) throw notOurs("pull request of this branch");
       return await readBack(context, own, signal);

@@ -1,6 +1,7 @@
-import { CountersignError, type FileChange, isCountersignError, type JsonObject } from "../../domain/index.ts";
+import { CountersignError, type FileChange, type JsonObject } from "../../domain/index.ts";
 import * as shapes from "../answers.ts";
 import type { CommitFacts } from "../facts.ts";
+import { isRefused } from "../failure.ts";
 import type { WriteContext, WriteRow } from "../write-row.ts";
 import type { PushCommit } from "../writes.ts";
 import { isSameTree } from "./same-tree.ts";
@@ -129,7 +130,7 @@ export const pushCommit: WriteRow<PushCommit> = {
     try {
       await sendRef(context, write, commit.sha, signal);
     } catch (error) {
-      if (!isCountersignError(error, "GITHUB_INVALID") || error.details["status"] !== 422) throw error;
+      if (!isRefused(error)) throw error;
       return await adopt(context, write, { treeSha: commit.treeSha, refusal: error }, signal);
     }
     return await readBack(context, write, commit, signal);

@@ -1,5 +1,6 @@
 import { CountersignError, isCountersignError } from "../../domain/index.ts";
 import * as shapes from "../answers.ts";
+import { isRefused } from "../failure.ts";
 import { reactionsOf } from "../reader.ts";
 import type { WriteRow } from "../write-row.ts";
 import type { AddLabel, AddReaction, DeleteBranch, RemoveLabel } from "../writes.ts";
@@ -95,7 +96,7 @@ export const deleteBranch: WriteRow<DeleteBranch> = {
     try {
       await send({ method: "DELETE", route: "/git/refs/{ref}", parameters }, shapes.Nothing, signal);
     } catch (error) {
-      if (!isCountersignError(error, "GITHUB_INVALID") || (await reader.branch(branch, signal)) !== null) throw error;
+      if (!isRefused(error) || (await reader.branch(branch, signal)) !== null) throw error;
     }
     return result;
   },

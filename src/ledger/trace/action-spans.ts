@@ -1,6 +1,6 @@
 import type { ActionId, LedgerEntry } from "../../domain/index.ts";
 import { outcomeOf } from "../audited-action.ts";
-import { codeOf, codesOf, integerOf } from "./evidence.ts";
+import { asCode, codeOf, codesOf, integerOf } from "./evidence.ts";
 import { type ActionTrace, type Derived, isFinal, parentNow, type RunTrace } from "./run-trace.ts";
 import { spanOf, type TraceIds, type TraceSpan, timeMs } from "./span.ts";
 
@@ -58,7 +58,7 @@ function nextAction(known: ActionTrace, entry: LedgerEntry): ActionTrace {
   return {
     ...facts,
     state,
-    outcome: outcomeOf(state, evidence),
+    outcome: asCode(outcomeOf(state, evidence)) ?? state,
     lastMs: atMs,
     lastIndex: entry.index,
     try: entry.try ?? known.try,

@@ -3,11 +3,11 @@ import type { JsonObject } from "../../domain/index.ts";
 /** Codes, ids and names of models: what has another form could be any text and goes into no span (AUD-76). */
 const codeForm = /^[\w.:/+=@-]{1,128}$/;
 
+export const asCode = (value: unknown): string | null =>
+  typeof value === "string" && codeForm.test(value) ? value : null;
+
 /** A code in an entry's evidence; null where there is none. */
-export function codeOf(evidence: JsonObject, key: string): string | null {
-  const value = evidence[key];
-  return typeof value === "string" && codeForm.test(value) ? value : null;
-}
+export const codeOf = (evidence: JsonObject, key: string): string | null => asCode(evidence[key]);
 
 export function integerOf(evidence: JsonObject, key: string): number | null {
   const value = evidence[key];

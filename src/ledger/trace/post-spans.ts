@@ -1,5 +1,5 @@
 import type { Secret } from "../../domain/index.ts";
-import { contentTypeOf, type OtlpProtocol, type OutgoingSpan, rejectedSpans, serializeSpans } from "./otlp.ts";
+import type { OtlpProtocol, OutgoingSpan } from "./otlp.ts";
 
 /** Where spans are sent, as `OTEL_EXPORTER_OTLP_*` says it. */
 export type SpanReceiver = {
@@ -34,31 +34,35 @@ export async function postSpans(
   signal: AbortSignal,
 ): Promise<Verdict> {
   signal.throwIfAborted();
+  const otlp = await loadOtlp();
   const timeout = AbortSignal.timeout(receiver.timeoutMs);
   try {
     const response = await fetch(receiver.url, {
       method: "POST",
       headers: {
         ...Object.fromEntries(receiver.headers.map(([name, value]) => [name, value.reveal()])),
-        "content-type": contentTypeOf(receiver.protocol),
+        "content-type": otlp.contentTypeOf(receiver.protocol),
       },
-      body: Buffer.from(serializeSpans(receiver.protocol, spans)),
+      body: Buffer.from(otlp.serializeSpans(receiver.protocol, spans)),
       redirect: "manual", // headers with a key go to the address that was configured, and to no other
       signal: AbortSignal.any([signal, timeout]),
     });
     const answer = await readAnswer(response);
-    return verdictOf(receiver, response, answer);
+    const contentType = response.headers.get("content-type");
+    const rejected = answer === null ? null : otlp.rejectedSpans(receiver.protocol, contentType, answer);
+    return verdictOf(response.status, rejected);
   } catch (error) {
     signal.throwIfAborted();
     return { kind: "unavailable", code: timeout.aborted ? "timeout" : reasonOf(error) };
   }
 }
 
-function verdictOf({ protocol }: SpanReceiver, response: Response, answer: Uint8Array | null): Verdict {
-  const { status, headers } = response;
+/** The serializer takes hundreds of milliseconds to load: only a process that sends pays for it. */
+const loadOtlp = (): Promise<typeof import("./otlp.ts")> => import("./otlp.ts");
+
+function verdictOf(status: number, rejected: number | null): Verdict {
   if (refusingStatuses.has(status)) return { kind: "refused", code: `status_${status}` };
   if (status < 200 || status > 299) return { kind: "unavailable", code: `status_${status}` };
-  const rejected = answer === null ? null : rejectedSpans(protocol, headers.get("content-type"), answer);
   if (rejected === null) return { kind: "unavailable", code: "answer_unreadable" };
   return rejected === 0 ? { kind: "taken" } : { kind: "refused", code: "partial_success" };
 }

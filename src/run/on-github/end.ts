@@ -50,6 +50,7 @@ export async function finish(
   const final = await withUnknown(deps, job, verdict);
   const report = await settle(deps, session, { result, verdict: final, pullRequest, isLogVerified: false });
   deps.onEvent({ kind: "completed", report });
+  deps.onEvent({ kind: "ended", runId: session.run.runId, conclusion: final.conclusion });
   return { kind: "ended" };
 }
 
@@ -83,6 +84,7 @@ export async function endEarly(
     evidence: { endedEarly: true, ...diffStat(patch) },
     texts: { patch, summary: JSON.stringify(summary) },
   });
+  deps.onEvent({ kind: "ended", runId: row.run_id, conclusion });
   return { kind: "ended" };
 }
 

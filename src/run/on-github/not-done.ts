@@ -20,6 +20,8 @@ export type ToolCount = {
   readonly other: number;
 };
 
+/** Carried out, whatever came of it: a test run that shows red was done. */
+export const wasDone = ({ state }: AuditedAction): boolean => state === "succeeded" || state === "reconciled_applied";
 const isDenied = ({ event }: AuditedAction): boolean =>
   event.outcome === "denied" || event.outcome.startsWith("approval:");
 const isRefused = ({ event }: AuditedAction): boolean => /^(parse|validation):/.test(event.outcome);
@@ -27,7 +29,7 @@ const isRefused = ({ event }: AuditedAction): boolean => /^(parse|validation):/.
 /** Actions by tool, in the order of their first use. */
 export function countByTool(actions: readonly AuditedAction[]): readonly ToolCount[] {
   return [...Map.groupBy(actions, ({ tool }) => tool)].map(([tool, ofTool]) => {
-    const done = ofTool.filter(({ event }) => event.outcome === "ok").length;
+    const done = ofTool.filter(wasDone).length;
     const denied = ofTool.filter(isDenied).length;
     const refused = ofTool.filter(isRefused).length;
     return { tool, done, denied, refused, other: ofTool.length - done - denied - refused };

@@ -5,7 +5,7 @@ import type { Session } from "../session.ts";
 import type { Result, Verdict } from "../settle.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
-import { countByTool, type NotDone } from "./not-done.ts";
+import { countByTool, type NotDone, wasDone } from "./not-done.ts";
 import type { GithubBase } from "./prepare-on-github.ts";
 import type { Publication } from "./publish.ts";
 import { commitMessage, pullRequestText, pullRequestTitle } from "./pull-request-text.ts";
@@ -82,8 +82,8 @@ const removedCount = ({ issue }: GithubJob): number =>
   [issue.title, issue.body].flatMap(({ removed }) => Object.values(removed)).reduce((sum, count) => sum + count, 0);
 
 /** Actions of the run that were not done, with the path they were meant for; the host's reports on GitHub are not among them. */
-export async function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
-  const failed = actions.filter(({ event }) => event.outcome !== "ok" && event.actor !== "system");
+export function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
+  const failed = actions.filter((action) => !wasDone(action) && action.event.actor !== "system");
   return Promise.all(
     failed.map(async ({ action_id, tool, event, policy_ids }) => ({
       tool,

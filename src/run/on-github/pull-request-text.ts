@@ -146,9 +146,12 @@ function tested({ command, derived, before, after }: RunReport["tests"]): readon
 }
 
 function testCells(run: TestRun): string {
-  const status =
-    run.missing !== null ? "could not be run" : run.timedOut ? "timed out" : String(run.exitCode ?? "none");
-  return `${status} | ${run.passedCount ?? ""} | ${run.failedCount ?? ""} | ${inSeconds(run.durationMs)}`;
+  return `${exitText(run)} | ${run.passedCount ?? ""} | ${run.failedCount ?? ""} | ${inSeconds(run.durationMs)}`;
+}
+
+function exitText({ missing, timedOut, exitCode }: TestRun): string {
+  if (missing !== null) return "could not be run";
+  return timedOut ? "timed out" : String(exitCode ?? "none");
 }
 
 function acted({ actions, notDone }: PullRequestTextFacts): readonly string[] {

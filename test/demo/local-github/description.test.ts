@@ -19,10 +19,10 @@ beforeEach(async ({ signal }) => {
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
-type Any = Readonly<Record<string, never>>;
+type Any = Readonly<Record<string, unknown>>;
 const bodyOf = async (sent: ReturnType<Send>): Promise<Any> => (await sent).body as Any;
-const id = async (sent: ReturnType<Send>): Promise<number> => (await bodyOf(sent))["id"] as unknown as number;
-const sha = async (sent: ReturnType<Send>): Promise<string> => (await bodyOf(sent))["sha"] as unknown as string;
+const id = async (sent: ReturnType<Send>): Promise<number> => (await bodyOf(sent))["id"] as number;
+const sha = async (sent: ReturnType<Send>): Promise<string> => (await bodyOf(sent))["sha"] as string;
 
 /** A commit with one new file on a branch of its own. */
 async function publish(): Promise<{ readonly head: string; readonly tree: string; readonly blob: string }> {
