@@ -39,6 +39,14 @@ export type FieldError = {
 export const invalid = (...errors: readonly FieldError[]): Refusal =>
   refused(422, "Validation Failed", { errors: errors.map((error) => ({ ...error })) });
 
+/** The thing has another address now. A request that changes something must be sent there as it is. */
+export const movedTo = (location: string, status: 301 | 307 = 301): Refusal =>
+  new Refusal({
+    status,
+    headers: { Location: location },
+    body: { message: "Moved Permanently", url: location, documentation_url: documentationUrl },
+  });
+
 export const notFound = (): Refusal => refused(404, "Not Found");
 
 export const ok = (body: JsonValue): Answer => ({ status: 200, body });

@@ -1,4 +1,4 @@
-import { type Answer, notFound, Refusal, refused } from "./answer.ts";
+import { type Answer, movedTo, notFound, type Refusal, refused } from "./answer.ts";
 import { isGranted } from "./authenticate.ts";
 import type { Call, Caller, Found, Route } from "./router.ts";
 import { apiOf } from "./views.ts";
@@ -54,11 +54,7 @@ function repositoryOf(found: Found, call: Call): Repository {
   if (formerId === undefined || !world.repositories.has(formerId)) throw notFound();
   const rest = call.url.pathname.split("/").slice(6).join("/");
   const to = `${apiOf(world)}/repositories/${formerId}${rest === "" ? "" : `/${rest}`}${call.url.search}`;
-  throw new Refusal({
-    status: found.route.method === "GET" ? 301 : 307,
-    headers: { Location: to },
-    body: { message: "Moved Permanently", url: to, documentation_url: "https://docs.github.com/rest" },
-  });
+  throw movedTo(to, found.route.method === "GET" ? 301 : 307);
 }
 
 const gone = (): never => {

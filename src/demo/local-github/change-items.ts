@@ -1,23 +1,16 @@
 import type { JsonObject } from "../../domain/index.ts";
-import { invalid, notFound, refused } from "./answer.ts";
+import { movedTo, notFound, refused } from "./answer.ts";
 import { type Actor, tell } from "./tell.ts";
-import { commentView, issueView, labelView } from "./views-issue.ts";
+import { apiOf, repositoryView } from "./views.ts";
+import { issuePayload, issueView, labelView } from "./views-issue.ts";
 import { isPull, pullView } from "./views-pull.ts";
-import {
-  type Comment,
-  type Item,
-  type Label,
-  nowOf,
-  type Reaction,
-  type ReactionPlace,
-  type Repository,
-  type World,
-} from "./world.ts";
+import { type Item, type Label, nowOf, type Repository, type World } from "./world.ts";
 
 /** A live item, or GitHub's answer for one that is gone. */
 export function itemOf(repository: Repository, number: number): Item {
   const item = repository.items.get(number);
   if (item === undefined) throw notFound();
+  if (item.movedTo !== null) throw movedTo(item.movedTo);
   if (item.isDeleted) throw refused(410, "This issue was deleted");
   return item;
 }
@@ -37,9 +30,9 @@ async function tellItem(world: World, repository: Repository, item: Item, told: 
     );
     return;
   }
-  tell(world, repository, { event: "issues", action, by }, { issue: issueView(world, repository, item), ...more });
+  tell(world, repository, { event: "issues", action, by }, { issue: issuePayload(world, repository, item), ...more });
 }
-type Told = { readonly action: string; readonly by: Actor; readonly more?: JsonObject };
+export type Told = { readonly action: string; readonly by: Actor; readonly more?: JsonObject };
 
 export async function openIssue(
   world: World,
@@ -63,6 +56,7 @@ export async function openIssue(
     isLocked: false,
     lockReason: null,
     isDeleted: false,
+    movedTo: null,
     updatedAt: at,
     closedAt: null,
   };
@@ -132,20 +126,25 @@ export async function changeItem(
   change: { readonly item: Item; readonly to: ItemChange },
 ): Promise<void> {
   const { item, to } = change;
-  const before: Record<string, JsonObject> = {};
-  if (to.title !== undefined && to.title !== item.title) before["title"] = { from: item.title };
-  if (to.body !== undefined && to.body !== item.body) before["body"] = { from: item.body ?? "" };
+  const changes = textChanges(item, to);
   item.title = to.title ?? item.title;
   if (to.body !== undefined) item.body = to.body;
   item.updatedAt = nowOf(world);
-  if (Object.keys(before).length > 0)
-    await tellItem(world, repository, item, { action: "edited", by, more: { changes: before } });
+  if (Object.keys(changes).length > 0)
+    await tellItem(world, repository, item, { action: "edited", by, more: { changes } });
   if (to.state === undefined || to.state === item.state) return;
+  const isClosed = to.state === "closed";
   item.state = to.state;
-  item.closedAt = to.state === "closed" ? nowOf(world) : null;
-  item.stateReason = to.stateReason ?? (to.state === "closed" ? "completed" : "reopened");
-  await tellItem(world, repository, item, { action: to.state === "closed" ? "closed" : "reopened", by });
+  item.closedAt = isClosed ? nowOf(world) : null;
+  item.stateReason = to.stateReason ?? (isClosed ? "completed" : "reopened");
+  await tellItem(world, repository, item, { action: isClosed ? "closed" : "reopened", by });
 }
+
+/** What an edited event says of the texts before. */
+const textChanges = (item: Item, to: ItemChange): JsonObject => ({
+  ...(to.title === undefined || to.title === item.title ? {} : { title: { from: item.title } }),
+  ...(to.body === undefined || to.body === item.body ? {} : { body: { from: item.body ?? "" } }),
+});
 
 export async function setLocked(
   world: World,
@@ -164,77 +163,19 @@ export async function deleteIssue(world: World, repository: Repository, by: Acto
   await tellItem(world, repository, item, { action: "deleted", by });
 }
 
-/** A locked conversation takes comments of people who can write, but none of an App. */
-export function checkUnlocked(item: Item, by: Actor): void {
-  if (item.isLocked && by.viaApp) throw refused(403, "Unable to create comment because issue is locked.");
-}
-
-export function createComment(
+/** The issue goes on in another repository under another number; here its address only leads there. */
+export async function transferIssue(
   world: World,
   repository: Repository,
   by: Actor,
-  given: { readonly item: Item; readonly body: string },
-): Comment {
-  const { item, body } = given;
-  checkUnlocked(item, by);
-  if (body.trim() === "") throw invalid({ resource: "IssueComment", code: "missing_field", field: "body" });
-  const at = nowOf(world);
-  const comment: Comment = {
-    id: world.nextId(),
-    item: item.number,
-    author: by.account,
-    viaApp: by.viaApp,
-    createdAt: at,
-    body,
-    updatedAt: at,
-  };
-  repository.comments.set(comment.id, comment);
-  item.updatedAt = at;
-  tellComment(world, repository, comment, { action: "created", by });
-  return comment;
-}
-
-export function editComment(
-  world: World,
-  repository: Repository,
-  by: Actor,
-  change: { readonly comment: Comment; readonly body: string },
-): void {
-  const { comment, body } = change;
-  const changes = { body: { from: comment.body } };
-  comment.body = body;
-  comment.updatedAt = nowOf(world);
-  tellComment(world, repository, comment, { action: "edited", by, more: { changes } });
-}
-
-export function deleteComment(world: World, repository: Repository, by: Actor, comment: Comment): void {
-  repository.comments.delete(comment.id);
-  tellComment(world, repository, comment, { action: "deleted", by });
-}
-
-function tellComment(world: World, repository: Repository, comment: Comment, told: Told): void {
-  const item = itemOf(repository, comment.item);
-  tell(
-    world,
-    repository,
-    { event: "issue_comment", action: told.action, by: told.by },
-    { issue: issueView(world, repository, item), comment: commentView(world, repository, comment), ...told.more },
-  );
-}
-
-/** The same reaction of the same account stays one. GitHub sends no event for reactions. */
-export function react(
-  world: World,
-  repository: Repository,
-  by: Actor,
-  given: { readonly place: ReactionPlace; readonly content: string },
-): { readonly reaction: Reaction; readonly isNew: boolean } {
-  const { place, content } = given;
-  const present = [...repository.reactions.values()].find(
-    (one) => one.place === place && one.content === content && one.author.id === by.account.id,
-  );
-  if (present !== undefined) return { reaction: present, isNew: false };
-  const reaction: Reaction = { id: world.nextId(), place, author: by.account, content, createdAt: nowOf(world) };
-  repository.reactions.set(reaction.id, reaction);
-  return { reaction, isNew: true };
+  change: { readonly item: Item; readonly to: Repository },
+): Promise<Item> {
+  const { item, to } = change;
+  const copy: Item = { ...item, id: world.nextId(), number: nextNumber(to), labels: new Set() };
+  to.items.set(copy.number, copy);
+  const changes = { new_issue: issueView(world, to, copy), new_repository: repositoryView(world, to) };
+  await tellItem(world, repository, item, { action: "transferred", by, more: { changes } });
+  item.isDeleted = true;
+  item.movedTo = `${apiOf(world)}/repositories/${to.id}/issues/${copy.number}`;
+  return copy;
 }

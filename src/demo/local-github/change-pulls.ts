@@ -1,7 +1,15 @@
 import { invalid, notFound, refused } from "./answer.ts";
 import { itemOf, nextNumber } from "./change-items.ts";
 import { type Actor, tell } from "./tell.ts";
-import { isPull, type PullItem, pullView, reviewCommentView, reviewView, simplePullView } from "./views-pull.ts";
+import {
+  filesOf,
+  isPull,
+  type PullItem,
+  pullView,
+  reviewCommentView,
+  reviewView,
+  simplePullView,
+} from "./views-pull.ts";
 import { nowOf, type Repository, type Review, type ReviewComment, type World } from "./world.ts";
 
 export function pullOf(repository: Repository, number: number): PullItem {
@@ -22,6 +30,8 @@ export type PullDraft = {
 
 /** Opens a pull request, under GitHub's conditions for one. */
 export async function openPull(world: World, repository: Repository, by: Actor, draft: PullDraft): Promise<PullItem> {
+  if (draft.isDraft && !repository.takesDrafts)
+    throw refused(422, "Draft pull requests are not supported in this repository.");
   const head = draft.head.startsWith(`${repository.owner.login}:`)
     ? draft.head.slice(repository.owner.login.length + 1)
     : draft.head;
@@ -51,6 +61,7 @@ export async function openPull(world: World, repository: Repository, by: Actor, 
     isLocked: false,
     lockReason: null,
     isDeleted: false,
+    movedTo: null,
     updatedAt: at,
     closedAt: null,
   };
@@ -173,8 +184,7 @@ export async function commentLine(
   given: LineComment,
 ): Promise<ReviewComment> {
   const { item, review, path, line, body } = given;
-  const { folder } = repository;
-  const files = await world.git.diff(folder, item.pull.baseSha, item.pull.headSha);
+  const files = await filesOf(world, repository, item.pull);
   const file = files.find((one) => one.path === path);
   if (file === undefined)
     throw invalid({ resource: "PullRequestReviewComment", code: "invalid", field: "pull_request_review_thread.path" });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type CommitDraft, type ParsedCommit, parseCommit, writeCommit } from "./commit-object.ts";
+import { isSha, remembered, rememberedFor } from "./remembered.ts";
 import { gitText, runGit, tryGit } from "./run-git.ts";
 
 export type Ref = { readonly name: string; readonly sha: string; readonly type: string };
@@ -73,7 +74,9 @@ const plainGit = {
     const env = { GIT_INDEX_FILE: index };
     try {
       await runGit(folder, ["read-tree", ...(base === null ? ["--empty"] : [base])], { env });
-      for (const change of changes) await putInIndex(folder, env, change);
+      const files = changes.filter(isFile);
+      await putFiles(folder, env, files);
+      for (const change of changes) if (!isFile(change)) await putOther(folder, env, change);
       return await gitText(folder, ["write-tree"], { env });
     } finally {
       await rm(index, { force: true });
@@ -134,8 +137,6 @@ const plainGit = {
 
 export type GitStore = typeof plainGit;
 
-const isSha = (text: string): boolean => /^[0-9a-f]{40}$/.test(text);
-
 /**
  * What follows from object ids alone never changes, so it is asked of git once: a process for each question would make the
  * larger part of a request's time.
@@ -156,30 +157,6 @@ export function createGitStore(): GitStore {
   };
 }
 
-/** Remembers answers about full object ids in one repository. */
-function remembered<Ids extends readonly string[], Result>(
-  ask: (folder: string, ...ids: Ids) => Promise<Result>,
-  isFinal: (result: Result) => boolean = () => true,
-): (folder: string, ...ids: Ids) => Promise<Result> {
-  const ofAll = rememberedFor(ask, isFinal);
-  return (folder, ...ids) => (ids.every(isSha) ? ofAll(folder, ...ids) : ask(folder, ...ids));
-}
-
-function rememberedFor<Ids extends readonly string[], Result>(
-  ask: (folder: string, ...ids: Ids) => Promise<Result>,
-  isFinal: (result: Result) => boolean,
-): (folder: string, ...ids: Ids) => Promise<Result> {
-  const known = new Map<string, Result>();
-  return async (folder, ...ids) => {
-    const key = [folder, ...ids].join(" ");
-    const present = known.get(key);
-    if (present !== undefined) return present;
-    const result = await ask(folder, ...ids);
-    if (isFinal(result)) known.set(key, result);
-    return result;
-  };
-}
-
 /** GitHub serves any reachable or hidden commit by its SHA, and partial clones. */
 const serving = {
   "uploadpack.allowAnySHA1InWant": "true",
@@ -194,20 +171,28 @@ function toTreeRow(row: string): TreeRow {
   return { mode, type, sha, size: size === "-" ? null : Number(size), path: row.slice(tab + 1) };
 }
 
-async function putInIndex(folder: string, env: Readonly<Record<string, string>>, change: TreeChange): Promise<void> {
-  const { path, mode, sha } = change;
-  if (sha !== null && mode !== "040000") {
-    await runGit(folder, ["update-index", "--add", "--replace", "-z", "--index-info"], {
-      env,
-      input: `${mode} ${sha}\t${path}\0`,
-    });
-    return;
-  }
+type Environment = Readonly<Record<string, string>>;
+type PutFile = TreeChange & { readonly sha: string };
+const isFile = (change: TreeChange): change is PutFile => change.sha !== null && change.mode !== "040000";
+
+async function putFiles(folder: string, env: Environment, files: readonly PutFile[]): Promise<void> {
+  const input = files.map(({ mode, sha, path }) => `${mode} ${sha}\t${path}\0`).join("");
+  await runGit(folder, ["update-index", "--add", "--replace", "-z", "--index-info"], { env, input });
+}
+
+/** A removal, or a whole tree that takes the place of what was there. */
+async function putOther(folder: string, env: Environment, { path, sha }: TreeChange): Promise<void> {
   const inside = (await runGit(folder, ["ls-files", "-z", "--cached"], { env })).toString("utf8").split("\0");
   const gone = inside.filter((file) => file === path || file.startsWith(`${path}/`));
   const input = gone.map((file) => `0 ${noObject}\t${file}\0`).join("");
   await runGit(folder, ["update-index", "-z", "--index-info"], { env, input });
-  if (sha !== null) await runGit(folder, ["read-tree", `--prefix=${path}/`, sha], { env });
+  if (sha === null) return;
+  const rows = (await runGit(folder, ["ls-tree", "-r", "-z", "-l", sha])).toString("utf8").split("\0").filter(Boolean);
+  await putFiles(
+    folder,
+    env,
+    rows.map(toTreeRow).map((row) => ({ ...row, path: `${path}/${row.path}` })),
+  );
 }
 
 type Change = Pick<FileDiff, "status" | "path" | "previousPath" | "sha">;

@@ -93,7 +93,14 @@ export class Hook {
       deliveredAt: timeOf(this.#deps.clock()),
       installationId: about.installationId,
       repositoryId: about.repositoryId,
-      request: { headers: headersOf(this.#deps.appId, guid, about.event, body, this.#target?.secret ?? ""), body },
+      request: {
+        headers: headersOf(
+          this.#deps.appId,
+          { guid, event: about.event },
+          { body, secret: this.#target?.secret ?? "" },
+        ),
+        body,
+      },
       statusCode: 0,
       status: "pending",
       responseBody: "",
@@ -121,7 +128,11 @@ export class Hook {
   }
 }
 
-function headersOf(appId: number, guid: string, event: string, body: string, secret: string): Record<string, string> {
+function headersOf(
+  appId: number,
+  { guid, event }: { readonly guid: string; readonly event: string },
+  { body, secret }: { readonly body: string; readonly secret: string },
+): Record<string, string> {
   const sign = (algorithm: string): string =>
     `${algorithm}=${createHmac(algorithm, secret).update(body).digest("hex")}`;
   return {

@@ -103,20 +103,9 @@ export async function startLocalGithub(options: LocalGithubOptions): Promise<Loc
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const world: World = {
-    clock: options.clock,
-    randomBytes: options.randomBytes,
-    git: createGitStore(),
-    app,
-    origin: `http://127.0.0.1:${port}`,
-    accounts: new Map([app.owner, app.bot].map((account) => [account.login.toLowerCase(), account])),
-    installations: new Map(),
-    repositories: new Map(),
-    formerNames: new Map(),
-    tokens: new Map(),
-    emit: (emitted) => hook.emit(emitted),
-    nextId,
-  };
+  const { clock, randomBytes } = options;
+  const emit: World["emit"] = (emitted) => hook.emit(emitted);
+  const world = emptyWorld({ clock, randomBytes, app, origin: `http://127.0.0.1:${port}`, emit, nextId });
   const deps: ServerDeps = { world, find: createRouter(allRoutes(hook)), faults: new Faults(), log: [] };
   listen(server, deps);
   return {
@@ -141,6 +130,16 @@ export async function startLocalGithub(options: LocalGithubOptions): Promise<Loc
     },
   };
 }
+
+const emptyWorld = (given: Pick<World, "clock" | "randomBytes" | "app" | "origin" | "emit" | "nextId">): World => ({
+  ...given,
+  git: createGitStore(),
+  accounts: new Map([given.app.owner, given.app.bot].map((account) => [account.login.toLowerCase(), account])),
+  installations: new Map(),
+  repositories: new Map(),
+  formerNames: new Map(),
+  tokens: new Map(),
+});
 
 async function privateKeyOf(pem: string | undefined): Promise<KeyObject> {
   if (pem !== undefined) return createPrivateKey(pem);

@@ -1,5 +1,5 @@
 import { commentsOf, labelsOf } from "./views-issue.ts";
-import { isPull } from "./views-pull.ts";
+import { filesOf, isPull, type PullItem } from "./views-pull.ts";
 import { fullNameOf, type Item, type Repository, type World } from "./world.ts";
 
 const escapes: Readonly<Record<string, string>> = {
@@ -34,19 +34,23 @@ export async function itemPage(world: World, repository: Repository, item: Item)
     parts.push(
       `<h2>${safe(comment.author.login)}</h2><small>${comment.createdAt}</small><pre>${safe(comment.body)}</pre>`,
     );
-  if (isPull(item)) {
-    const { pull } = item;
-    for (const run of repository.checkRuns.values())
-      if (run.headSha === pull.headSha)
-        parts.push(
-          `<h2>Check ${safe(run.name)}: ${safe(run.conclusion ?? run.status)}</h2><pre>${safe(run.output.summary ?? "")}</pre>`,
-        );
-    for (const file of await world.git.diff(repository.folder, pull.baseSha, pull.headSha))
-      parts.push(
-        `<h2>${safe(file.path)}</h2><small>+${file.additions} −${file.deletions}</small><pre>${safe(file.patch)}</pre>`,
-      );
-  }
+  if (isPull(item)) parts.push(...(await pullParts(world, repository, item)));
   return pageOf(heading, parts);
+}
+
+async function pullParts(world: World, repository: Repository, { pull }: PullItem): Promise<readonly string[]> {
+  const runs = [...repository.checkRuns.values()].filter((run) => run.headSha === pull.headSha);
+  const files = await filesOf(world, repository, pull);
+  return [
+    ...runs.map(
+      (run) =>
+        `<h2>Check ${safe(run.name)}: ${safe(run.conclusion ?? run.status)}</h2><pre>${safe(run.output.summary ?? "")}</pre>`,
+    ),
+    ...files.map(
+      (file) =>
+        `<h2>${safe(file.path)}</h2><small>+${file.additions} −${file.deletions}</small><pre>${safe(file.patch)}</pre>`,
+    ),
+  ];
 }
 
 function stateOf(item: Item): string {

@@ -1,18 +1,16 @@
 import type { JsonObject } from "../../domain/index.ts";
 import { suiteOn, tellRun, tellSuite } from "./change-checks.ts";
+import { createComment, deleteComment, editComment, react } from "./change-comments.ts";
 import {
   addLabels,
   changeItem,
-  createComment,
-  deleteComment,
   deleteIssue,
-  editComment,
   itemOf,
   labelNamed,
   openIssue,
-  react,
   removeLabel,
   setLocked,
+  transferIssue,
 } from "./change-items.ts";
 import { mergePull, openPull, pullOf, submitReview } from "./change-pulls.ts";
 import { changeRef } from "./change-refs.ts";
@@ -81,6 +79,11 @@ export function createItemPeople(world: World) {
     unlock: (place: ItemPlace, by: string): Promise<void> => setLock(place, by, false),
     deleteIssue: (place: ItemPlace, by: string): Promise<void> =>
       deleteIssue(world, repository(place.repository), actor(by), item(place)),
+    /** Returns its number in the other repository. */
+    async transferIssue(place: ItemPlace, to: string, by: string): Promise<number> {
+      const change = { item: item(place), to: repository(to) };
+      return (await transferIssue(world, repository(place.repository), actor(by), change)).number;
+    },
     async review(place: ItemPlace, given: NewReview): Promise<number> {
       const one = repository(place.repository);
       const draft = { ...given, item: pullOf(one, place.number), body: given.body ?? "" };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { commitOnce } from "../one-commit.ts";
 import type { Hook } from "./hook.ts";
 import { tell } from "./tell.ts";
-import { accountView, briefRepositoryView, installationView } from "./views.ts";
+import { accountView, briefRepositoryView, installationPayload, installationView } from "./views.ts";
 import {
   type Account,
   fullNameOf,
@@ -94,6 +94,20 @@ export function createRepositoryPeople(world: World, hook: Hook, folder: string)
       one.name = to;
       tellRepository(one, "renamed", { changes: { repository: { name: { from: before } } } });
     },
+    /** To another owner, where the App isn't installed. */
+    transfer(name: string, to: string): void {
+      const one = repository(name);
+      const before = one.owner;
+      world.formerNames.set(fullNameOf(one).toLowerCase(), one.id);
+      one.owner = accountNamed(world, to);
+      const from = { [before.type === "User" ? "user" : "organization"]: accountView(world, before) };
+      tellRepository(one, "transferred", { changes: { owner: { from } } });
+      for (const installation of world.installations.values()) installation.repositoryIds.delete(one.id);
+    },
+    /** As in private repositories of some plans. */
+    refuseDrafts(name: string): void {
+      repository(name).takesDrafts = false;
+    },
     deleteRepository(name: string): void {
       const one = repository(name);
       tellRepository(one, "deleted");
@@ -143,6 +157,7 @@ async function makeRepository(
     isArchived: false,
     isDisabled: false,
     isBlocked: false,
+    takesDrafts: true,
     updatedAt: nowOf(world),
     collaborators: new Map(),
     labels: new Map(),
@@ -198,7 +213,7 @@ function changeReach(world: World, hook: Hook, repository: Repository, action: "
     installation,
     payload: {
       action,
-      installation: installationView(world, installation),
+      installation: installationPayload(world, installation),
       repository_selection: "selected",
       repositories_added: action === "added" ? brief : [],
       repositories_removed: action === "removed" ? brief : [],
@@ -227,7 +242,8 @@ function changeInstallation(
     installation,
     payload: {
       action,
-      installation: installationView(world, installation),
+      installation:
+        action === "deleted" ? installationPayload(world, installation) : installationView(world, installation),
       repositories: repositories.map(briefRepositoryView),
       requester: null,
       sender: accountView(world, installation.account),

@@ -100,23 +100,28 @@ const pageSizeMost = 100;
 
 /** One page of a list, with GitHub's `Link` header. `wrap` is for the lists that come in an object. */
 export function page(call: Call, items: readonly JsonObject[], wrap?: string): Answer {
-  const size = Math.min(pageSizeMost, Math.max(1, Number(call.query.get("per_page") ?? pageSizeDefault) || 1));
-  const number = Math.max(1, Number(call.query.get("page") ?? 1) || 1);
+  const size = Math.min(pageSizeMost, numberAsked(call, "per_page", pageSizeDefault));
+  const number = numberAsked(call, "page", 1);
   const last = Math.max(1, Math.ceil(items.length / size));
   const rows = items.slice((number - 1) * size, number * size);
-  const links: string[] = [];
-  const link = (to: number, relation: string): void => {
-    const url = new URL(call.url);
-    url.searchParams.set("page", String(to));
-    links.push(`<${url.href}>; rel="${relation}"`);
-  };
-  if (number > 1) link(number - 1, "prev");
-  if (number < last) link(number + 1, "next");
-  if (number < last) link(last, "last");
-  if (number > 1) link(1, "first");
+  const Link = linksOf(call.url, number, last);
   return {
     status: 200,
-    headers: links.length > 0 ? { Link: links.join(", ") } : {},
+    headers: Link === "" ? {} : { Link },
     body: wrap === undefined ? rows : { total_count: items.length, [wrap]: rows },
   };
+}
+
+const numberAsked = (call: Call, name: string, usual: number): number =>
+  Math.max(1, Number(call.query.get(name) ?? usual) || usual);
+
+function linksOf(asked: URL, number: number, last: number): string {
+  const link = (to: number, relation: string): string => {
+    const url = new URL(asked);
+    url.searchParams.set("page", String(to));
+    return `<${url.href}>; rel="${relation}"`;
+  };
+  const back = number > 1 ? [link(number - 1, "prev")] : [];
+  const onward = number < last ? [link(number + 1, "next"), link(last, "last")] : [];
+  return [...back, ...onward, ...(number > 1 ? [link(1, "first")] : [])].join(", ");
 }

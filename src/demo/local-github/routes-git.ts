@@ -1,17 +1,15 @@
 import { z } from "zod";
-import type { JsonObject } from "../../domain/index.ts";
-import { type Answer, created, noContent, notFound, ok, refused } from "./answer.ts";
-import { actorOf, permissionsOf } from "./caller.ts";
-import { changeRef } from "./change-refs.ts";
+import { type Answer, created, notFound, ok, refused } from "./answer.ts";
+import { actorOf } from "./caller.ts";
 import type { Person } from "./commit-object.ts";
 import type { TreeChange } from "./git-store.ts";
 import { bodyOf, page, type RepositoryCall, type Route, textOf } from "./router.ts";
 import { lines } from "./routes-repository.ts";
 import { repositoryUrl } from "./views.ts";
-import { addressOf, commitView, gitCommitView, refView, treeView } from "./views-git.ts";
+import { addressOf, commitView, gitCommitView, treeView } from "./views-git.ts";
 import { nowOf } from "./world.ts";
 
-const Sha = z.string().regex(/^[0-9a-f]{40}$/);
+export const Sha = z.string().regex(/^[0-9a-f]{40}$/);
 const BlobBody = z.object({ content: z.string(), encoding: z.enum(["utf-8", "base64"]).default("utf-8") });
 const TreeBody = z.object({
   base_tree: z.string().optional(),
@@ -33,8 +31,6 @@ const CommitBody = z.object({
   author: PersonBody.optional(),
   committer: PersonBody.optional(),
 });
-const NewRef = z.object({ ref: z.string(), sha: Sha });
-const MovedRef = z.object({ sha: Sha, force: z.boolean().default(false) });
 
 const read = [["contents", "read"]] as const;
 const write = [["contents", "write"]] as const;
@@ -46,16 +42,12 @@ export const gitRoutes: readonly Route[] = [
   { kind: "repository", method: "GET", path: "/git/trees/{tree_sha}", needs: read, handle: getTree },
   { kind: "repository", method: "POST", path: "/git/commits", needs: write, handle: createCommit },
   { kind: "repository", method: "GET", path: "/git/commits/{commit_sha}", needs: read, handle: getGitCommit },
-  { kind: "repository", method: "GET", path: "/git/matching-refs/{ref}", needs: read, handle: matchingRefs },
-  { kind: "repository", method: "GET", path: "/git/ref/{ref}", needs: read, handle: getRef },
-  { kind: "repository", method: "POST", path: "/git/refs", needs: write, handle: createRef },
-  { kind: "repository", method: "PATCH", path: "/git/refs/{ref}", needs: write, handle: updateRef },
-  { kind: "repository", method: "DELETE", path: "/git/refs/{ref}", needs: write, handle: deleteRef },
   { kind: "repository", method: "GET", path: "/commits", needs: read, handle: listCommits },
   { kind: "repository", method: "GET", path: "/commits/{ref}", needs: read, handle: getCommit },
 ];
 
-async function checkNotEmpty({ world, repository }: RepositoryCall): Promise<void> {
+/** Without a commit there is nothing that the Git Data API could work on. */
+export async function checkNotEmpty({ world, repository }: RepositoryCall): Promise<void> {
   if (await world.git.isEmpty(repository.folder)) throw refused(409, "Git Repository is empty.");
 }
 
@@ -161,76 +153,6 @@ async function getGitCommit(call: RepositoryCall): Promise<Answer> {
   const sha = textOf(call, "commit_sha");
   if (!Sha.safeParse(sha).success || (await world.git.typeOf(repository.folder, sha)) !== "commit") throw notFound();
   return ok(gitCommitView(world, repository, await world.git.readCommit(repository.folder, sha)));
-}
-
-async function matchingRefs(call: RepositoryCall): Promise<Answer> {
-  const { world, repository } = call;
-  await checkNotEmpty(call);
-  const refs = await world.git.refs(repository.folder, `refs/${textOf(call, "ref")}`);
-  return page(
-    call,
-    refs.map((ref) => refView(world, repository, ref)),
-  );
-}
-
-async function refAnswer(call: RepositoryCall, name: string): Promise<JsonObject | null> {
-  const { world, repository } = call;
-  const sha = await world.git.ref(repository.folder, name);
-  if (sha === null) return null;
-  const type = (await world.git.typeOf(repository.folder, sha)) ?? "commit";
-  return refView(world, repository, { name, sha, type });
-}
-
-async function getRef(call: RepositoryCall): Promise<Answer> {
-  await checkNotEmpty(call);
-  const view = await refAnswer(call, `refs/${textOf(call, "ref")}`);
-  if (view === null) throw notFound();
-  return ok(view);
-}
-
-async function createRef(call: RepositoryCall): Promise<Answer> {
-  await checkNotEmpty(call);
-  const { world, repository } = call;
-  const { ref, sha } = bodyOf(call, NewRef);
-  const isName = /^refs\/[^/]+\/.+/.test(ref) && !ref.startsWith("refs/pull/");
-  if (!isName || !(await world.git.isRefName(repository.folder, ref)))
-    throw refused(
-      422,
-      "Reference name must start with 'refs/' and have at least two slashes, and be a valid ref name.",
-    );
-  await checkObject(call, ref, sha);
-  if ((await world.git.ref(repository.folder, ref)) !== null) throw refused(422, "Reference already exists");
-  const change = { name: ref, sha, isForced: false, permissions: permissionsOf(call) };
-  await changeRef(world, repository, actorOf(call), change);
-  return created((await refAnswer(call, ref)) ?? {});
-}
-
-async function checkObject(call: RepositoryCall, ref: string, sha: string): Promise<void> {
-  const type = await call.world.git.typeOf(call.repository.folder, sha);
-  if (type === null) throw refused(422, "Object does not exist");
-  if (ref.startsWith("refs/heads/") && type !== "commit") throw refused(422, "Object is not a commit");
-}
-
-async function updateRef(call: RepositoryCall): Promise<Answer> {
-  await checkNotEmpty(call);
-  const { world, repository } = call;
-  const name = `refs/${textOf(call, "ref")}`;
-  const { sha, force } = bodyOf(call, MovedRef);
-  if ((await world.git.ref(repository.folder, name)) === null) throw refused(422, "Reference does not exist");
-  await checkObject(call, name, sha);
-  const change = { name, sha, isForced: force, permissions: permissionsOf(call) };
-  await changeRef(world, repository, actorOf(call), change);
-  return ok((await refAnswer(call, name)) ?? {});
-}
-
-async function deleteRef(call: RepositoryCall): Promise<Answer> {
-  await checkNotEmpty(call);
-  const { world, repository } = call;
-  const name = `refs/${textOf(call, "ref")}`;
-  if ((await world.git.ref(repository.folder, name)) === null) throw refused(422, "Reference does not exist");
-  const change = { name, sha: null, isForced: true, permissions: permissionsOf(call) };
-  await changeRef(world, repository, actorOf(call), change);
-  return noContent;
 }
 
 async function listCommits(call: RepositoryCall): Promise<Answer> {

@@ -1,18 +1,8 @@
 import { z } from "zod";
 import { type Answer, checkLength, created, invalid, noContent, notFound, ok } from "./answer.ts";
 import { actorOf } from "./caller.ts";
-import {
-  addLabels,
-  changeItem,
-  createComment,
-  deleteComment,
-  editComment,
-  itemOf,
-  labelNamed,
-  openIssue,
-  removeLabel,
-  setLocked,
-} from "./change-items.ts";
+import { createComment, deleteComment, editComment } from "./change-comments.ts";
+import { addLabels, changeItem, itemOf, labelNamed, openIssue, removeLabel, setLocked } from "./change-items.ts";
 import { bodyOf, numberOf, page, type RepositoryCall, type Route, textOf } from "./router.ts";
 import { commentsOf, commentView, issueView, labelsOf, labelView } from "./views-issue.ts";
 import type { Comment } from "./world.ts";

@@ -5,7 +5,7 @@ import { changeItem } from "./change-items.ts";
 import { openPull, pullOf } from "./change-pulls.ts";
 import { bodyOf, numberOf, page, type RepositoryCall, type Route } from "./router.ts";
 import { commitView, filesView } from "./views-git.ts";
-import { isPull, pullView, simplePullView } from "./views-pull.ts";
+import { filesOf, isPull, pullView, simplePullView } from "./views-pull.ts";
 
 const read = [["pull_requests", "read"]] as const;
 const write = [["pull_requests", "write"]] as const;
@@ -97,9 +97,7 @@ async function updatePull(call: RepositoryCall): Promise<Answer> {
 async function listFiles(call: RepositoryCall): Promise<Answer> {
   const { world, repository } = call;
   const { pull } = pullFrom(call);
-  const from = (await world.git.mergeBase(repository.folder, pull.baseSha, pull.headSha)) ?? pull.baseSha;
-  const files = await world.git.diff(repository.folder, from, pull.headSha);
-  return page(call, filesView(world, repository, pull.headSha, files));
+  return page(call, filesView(world, repository, pull.headSha, await filesOf(world, repository, pull)));
 }
 
 async function listPullCommits(call: RepositoryCall): Promise<Answer> {

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type Answer, noContent, notFound } from "./answer.ts";
 import { actorOf } from "./caller.ts";
-import { checkUnlocked, itemOf, react } from "./change-items.ts";
+import { checkUnlocked, react } from "./change-comments.ts";
+import { itemOf } from "./change-items.ts";
 import { bodyOf, numberOf, page, type RepositoryCall, type Route } from "./router.ts";
 import { reactionView } from "./views-issue.ts";
 import type { Item, ReactionPlace } from "./world.ts";

@@ -8,6 +8,7 @@ import { hookRoutes } from "./routes-hook.ts";
 import { issueRoutes } from "./routes-issues.ts";
 import { pullRoutes } from "./routes-pulls.ts";
 import { reactionRoutes } from "./routes-reactions.ts";
+import { refRoutes } from "./routes-refs.ts";
 import { repositoryRoutes } from "./routes-repository.ts";
 import { reviewRoutes } from "./routes-reviews.ts";
 
@@ -21,6 +22,7 @@ export const allRoutes = (hook: Hook): readonly Route[] => [
   ...issueRoutes,
   ...reviewRoutes,
   ...pullRoutes,
+  ...refRoutes,
   ...gitRoutes,
   ...repositoryRoutes,
 ];

@@ -82,7 +82,8 @@ async function answerOf(deps: ServerDeps, request: IncomingMessage, asked: Asked
       : { ...answer, headers: { ...answer.headers, "X-Accepted-GitHub-Permissions": accepted } };
   } catch (error) {
     if (error instanceof Refusal) return error.answer;
-    throw error;
+    const message = error instanceof Error ? error.message : "unknown";
+    return { status: 500, body: { message: `the local GitHub has a fault of its own: ${message}` } };
   }
 }
 

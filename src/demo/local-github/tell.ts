@@ -5,7 +5,7 @@ import { type Account, type Installation, installationOf, type Repository, type 
 /** Who changes something: a person at the pages, or the App's bot through the API. */
 export type Actor = { readonly account: Account; readonly viaApp: boolean };
 
-export const installationBrief = (installation: Installation | null): JsonObject =>
+const installationBrief = (installation: Installation | null): JsonObject =>
   installation === null ? {} : { installation: { id: installation.id, node_id: nodeId("IN", installation.id) } };
 
 /** Tells the App about a change in a repository. `more` is what the event has of its own. */

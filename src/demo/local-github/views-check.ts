@@ -55,7 +55,7 @@ export function checkRunPayload(world: World, repository: Repository, run: Check
 const runsOf = (repository: Repository, suite: CheckSuite): readonly CheckRun[] =>
   [...repository.checkRuns.values()].filter((run) => run.suiteId === suite.id);
 
-export function suiteState(repository: Repository, suite: CheckSuite): JsonObject {
+function suiteState(repository: Repository, suite: CheckSuite): JsonObject {
   const runs = runsOf(repository, suite);
   const isDone = runs.length > 0 && runs.every((run) => run.status === "completed");
   const worst = runs.find((run) => run.conclusion !== "success")?.conclusion ?? "success";

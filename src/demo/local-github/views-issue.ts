@@ -74,6 +74,12 @@ export function issueView(world: World, repository: Repository, item: Item): Jso
   };
 }
 
+/** In payloads, an issue says that it is no draft. */
+export const issuePayload = (world: World, repository: Repository, item: Item): JsonObject => ({
+  draft: false,
+  ...issueView(world, repository, item),
+});
+
 export function commentView(world: World, repository: Repository, comment: Comment): JsonObject {
   const base = repositoryUrl(world, repository);
   const url = `${base}/issues/comments/${comment.id}`;

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../domain/index.ts";
+import type { FileDiff } from "./git-store.ts";
 import { accountView, associationOf, nodeId, pageUrl, repositoryUrl, repositoryView } from "./views.ts";
 import { commentsOf, labelsOf, labelView, reactionsView } from "./views-issue.ts";
 import type { Item, Pull, Repository, Review, ReviewComment, World } from "./world.ts";
@@ -74,12 +75,17 @@ function linksOf(world: World, repository: Repository, item: PullItem): Record<s
   };
 }
 
+/** What a pull request changes: from where its branch left the base. */
+export async function filesOf(world: World, repository: Repository, pull: Pull): Promise<readonly FileDiff[]> {
+  const from = (await world.git.mergeBase(repository.folder, pull.baseSha, pull.headSha)) ?? pull.baseSha;
+  return world.git.diff(repository.folder, from, pull.headSha);
+}
+
 /** The whole pull request; what git must be asked for is asked here. */
 export async function pullView(world: World, repository: Repository, item: PullItem): Promise<JsonObject> {
   const { pull } = item;
   const { git } = world;
-  const from = (await git.mergeBase(repository.folder, pull.baseSha, pull.headSha)) ?? pull.baseSha;
-  const files = await git.diff(repository.folder, from, pull.headSha);
+  const files = await filesOf(world, repository, pull);
   const commits = await git.commitsBetween(repository.folder, pull.baseSha, pull.headSha);
   const isMergeable = await git.mergesCleanly(repository.folder, pull.baseSha, pull.headSha);
   const isMerged = pull.mergedAt !== null;

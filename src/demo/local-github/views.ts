@@ -210,6 +210,12 @@ export const installationView = (world: World, installation: Installation): Json
   suspended_at: installation.suspendedAt,
 });
 
+/** In most payloads, times of an installation are seconds since 1970; when it is suspended they are text. */
+export function installationPayload(world: World, installation: Installation): JsonObject {
+  const madeAt = Date.parse(installation.createdAt) / 1000;
+  return { ...installationView(world, installation), created_at: madeAt, updated_at: madeAt };
+}
+
 export const tokenTime = (ms: number): string => timeOf(ms);
 
 /** What someone is to a repository, as GitHub says beside their texts. */

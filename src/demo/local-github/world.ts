@@ -58,6 +58,8 @@ export type Item = {
   isLocked: boolean;
   lockReason: string | null;
   isDeleted: boolean;
+  /** The API's address of it, after a transfer to another repository. */
+  movedTo: string | null;
   updatedAt: string;
   closedAt: string | null;
 };
@@ -142,6 +144,8 @@ export type Repository = {
   isDisabled: boolean;
   /** Blocked for legal reasons: 451. */
   isBlocked: boolean;
+  /** Some plans of GitHub have no drafts in private repositories. */
+  takesDrafts: boolean;
   updatedAt: string;
   readonly collaborators: Map<string, Role>;
   readonly labels: Map<string, Label>;

@@ -162,20 +162,20 @@ test("a label that isn't on can't be taken off", async () => {
 });
 
 test.each([
-  ["archived", () => at.github.archive("ada/state"), () => at.github.archive("ada/state", false), 200, 403],
-  ["disabled", () => at.github.disable("ada/state"), () => at.github.disable("ada/state", false), 200, 403],
-  ["blocked", () => at.github.block("ada/state"), () => at.github.block("ada/state", false), 451, 451],
-])("a repository that is %s refuses", async (_, set, unset, readStatus, writeStatus) => {
+  ["archived", (is: boolean) => at.github.archive("ada/state", is), [200, 403]],
+  ["disabled", (is: boolean) => at.github.disable("ada/state", is), [200, 403]],
+  ["blocked", (is: boolean) => at.github.block("ada/state", is), [451, 451]],
+])("a repository that is %s refuses", async (_, set, statuses) => {
   await at.github.createRepository({ owner: "ada", name: "state", source: { kind: "empty" } }, stop);
   const own = caller(at, await tokenFor(at));
-  set();
+  set(true);
 
   const read = await own("GET", "/repos/ada/state");
   const write = await own("POST", "/repos/ada/state/issues", { title: "x" });
-  unset();
+  set(false);
   at.github.deleteRepository("ada/state");
 
-  expect([read.status, write.status]).toEqual([readStatus, writeStatus]);
+  expect([read.status, write.status]).toEqual(statuses);
 });
 
 test("a former name leads to the repository's number, whoever asks for what", async () => {
@@ -229,4 +229,36 @@ test("the App can't approve its own pull request", async () => {
   const reply = await send("POST", `${repository}/pulls/${number}/reviews`, { event: "APPROVE" });
 
   expect(reply.status).toBe(422);
+});
+
+test("a transferred issue leads to its new place; a transferred repository is out of reach", async () => {
+  const files = { kind: "empty" } as const;
+  const target = await at.github.createRepository({ owner: "ada", name: "target", source: files }, stop);
+  await at.github.createRepository({ owner: "ada", name: "leaving", source: files }, stop);
+  const own = caller(at, await tokenFor(at));
+  const number = await openIssue();
+
+  const to = await at.github.transferIssue({ repository: "ada/sample", number }, "ada/target", "ada");
+  at.github.transfer("ada/leaving", "wes");
+
+  const moved = await own("GET", `${repository}/issues/${number}`);
+  expect(moved.status).toBe(301);
+  expect(moved.headers.get("location")).toBe(`${at.github.apiUrl}/repositories/${target.id}/issues/${to}`);
+  expect((await own("GET", "/repos/wes/leaving")).status).toBe(404);
+});
+
+test("a plan without drafts refuses one", async () => {
+  const source = { kind: "folder", folder: new URL("../../../src/demo/sample", import.meta.url).pathname } as const;
+  const { id } = await at.github.createRepository({ owner: "ada", name: "plain", source }, stop);
+  at.github.refuseDrafts("ada/plain");
+  await at.github.push("ada/plain", { branch: "x", message: "X", by: "wes", files: { "x.md": "x" } });
+  const own = caller(at, await tokenFor(at));
+  const open = (draft: boolean) =>
+    own("POST", `/repositories/${id}/pulls`, { title: "X", head: "x", base: "main", draft });
+
+  expect(await open(true)).toMatchObject({
+    status: 422,
+    body: { message: "Draft pull requests are not supported in this repository." },
+  });
+  expect((await open(false)).status).toBe(201);
 });
