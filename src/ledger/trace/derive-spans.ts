@@ -9,7 +9,7 @@ import { type TraceIds, type TraceSpan, timeMs } from "./span.ts";
  * spans, whoever derives them and in how many steps. Never throws on an entry that the ledger takes: what is not known of a
  * span is left out, since a trace must never keep an entry from being recorded.
  */
-export function deriveSpans(ids: TraceIds, before: RunTrace | null, runId: RunId, entry: LedgerEntry): Derived {
+function deriveSpans(ids: TraceIds, before: RunTrace | null, runId: RunId, entry: LedgerEntry): Derived {
   const takeover = deriveTakeover(ids, before ?? beginTrace(ids, runId, entry), entry);
   const { trace, spans: own } = deriveEntry(ids, takeover.trace, entry);
   const spans = [...takeover.spans, ...own];

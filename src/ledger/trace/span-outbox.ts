@@ -14,7 +14,7 @@ export type ResourceSource = {
 };
 
 /** After so many refusals of a span by itself it is given up (AUD-69). */
-export const mostRefusals = 5;
+const mostRefusals = 5;
 
 /** Pending spans whose time has come, the never refused first, each locked: another sender passes over them. */
 export async function claimSpans(
