@@ -11,7 +11,7 @@ import type {
 
 /** Needed fields only, each nullable where GitHub's reference says so (GH-24). */
 const id = z.number().int().positive();
-export const Sha = z.string().regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/);
+const Sha = z.string().regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/);
 const text = z
   .string()
   .nullish()
@@ -215,3 +215,4 @@ export const Installation = z.object({
   suspended_at: z.string().nullish(),
   permissions: Granted,
 });
+export const Installations = z.array(z.object({ id, suspended_at: z.string().nullish() }));

@@ -23,7 +23,7 @@ export type Exchanged =
   | Answered
   | { readonly kind: "lost"; readonly reason: "not_sent" | "timeout" | "reset" | "aborted"; readonly cause: unknown };
 
-export type Exchange = (request: ApiRequest, authorization: Secret, signal: AbortSignal) => Promise<Exchanged>;
+export type Exchange = (request: ApiRequest, authorization: Secret | null, signal: AbortSignal) => Promise<Exchanged>;
 
 type Deps = { readonly clock: Clock; readonly onRequest?: ((line: RequestLine) => void) | undefined };
 
@@ -50,10 +50,6 @@ const answered = (response: unknown): Answered => ({
   body: field(response, "data"),
 });
 
-/** An empty credential is none: the request goes out as anybody's. */
-const authorizationOf = (credential: Secret): Readonly<Record<string, string>> =>
-  credential.reveal() === "" ? {} : { authorization: credential.reveal() };
-
 type Signals = { readonly given: AbortSignal; readonly timeout: AbortSignal };
 
 /** What became of a request that Octokit threw for: an answer all the same, or none. */
@@ -74,14 +70,17 @@ export function createExchange(
 ): Exchange {
   const octokit = new Octokit({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
 
-  async function exchange(request: ApiRequest, authorization: Secret, given: AbortSignal): Promise<Exchanged> {
+  async function exchange(request: ApiRequest, authorization: Secret | null, given: AbortSignal): Promise<Exchanged> {
     const timeout = AbortSignal.timeout(settings.timeoutMs);
     try {
       const response: unknown = await octokit.request({
         ...request.parameters,
         method: request.method,
         url: request.route,
-        headers: { ...authorizationOf(authorization), "x-github-api-version": apiVersion },
+        headers: {
+          "x-github-api-version": apiVersion,
+          ...(authorization === null ? {} : { authorization: authorization.reveal() }),
+        },
         request: { signal: AbortSignal.any([given, timeout]), redirect: "manual", log: quiet },
       });
       return answered(response);

@@ -27,7 +27,7 @@ export { type Marker, type MarkersRead, markerOf, readMarker } from "./markers.t
 export { openGithub } from "./open-github.ts";
 export { convertManifest, type RegisteredApp } from "./register-app.ts";
 export { cutText, fenced, inert, textLimitBytes } from "./text.ts";
-export { githubWrites, rowOf } from "./write-table.ts";
+export { githubWrites } from "./write-table.ts";
 export type {
   AddLabel,
   AddReaction,

@@ -20,23 +20,31 @@ const readPermissions = {
 
 const defaults = { requestTimeoutMs: 30_000, writeIntervalMs: 1000, lookIntervalMs: 5000 };
 
-/** An App's own token is refused where accounts are read, and what is read there is public. */
-const anybody: Credential = { authorization: () => Promise.resolve(new Secret("")), renew: () => {} };
+type OwnApp = { readonly deps: ReadDeps; readonly own: Credential; readonly tokens: Tokens };
 
-/** Our App and its bot user, asked for until it is known once. */
-function createOwnApp(deps: ReadDeps, credential: Credential): Github["app"] {
+/** `GET /users/…` takes no App's word, only a token; where the App is installed nowhere, nobody's. */
+async function anyCredential({ deps, own, tokens }: OwnApp, signal: AbortSignal): Promise<Credential> {
+  const request = { method: "GET", route: "/app/installations", parameters: { per_page: 100 } } as const;
+  const { data } = await readAnswer(deps, { request, credential: own }, shapes.Installations, signal);
+  const usable = data.find((installation) => typeof installation.suspended_at !== "string");
+  if (usable === undefined) return nobody;
+  return tokens.credential({ installationId: usable.id, repositoryId: null }, { metadata: "read" });
+}
+
+const nobody: Credential = { authorization: () => Promise.resolve(null), renew: () => {} };
+
+/** Our App and its bot user, asked for until it is known once. `reading`: a credential that there is anyway. */
+function createOwnApp(ownApp: OwnApp) {
+  const { deps, own } = ownApp;
   let known: AppFacts | null = null;
-  return async (signal) => {
+  return async (signal: AbortSignal, reading: Credential | null = null): Promise<AppFacts> => {
     if (known !== null) return known;
-    const { data: app } = await readAnswer(
-      deps,
-      { request: { method: "GET", route: "/app" }, credential },
-      shapes.App,
-      signal,
-    );
+    const asked = { request: { method: "GET", route: "/app" }, credential: own } as const;
+    const { data: app } = await readAnswer(deps, asked, shapes.App, signal);
     const parameters = { username: `${app.slug}[bot]` };
     const request = { method: "GET", route: "/users/{username}", parameters } as const;
-    const { data: bot } = await readAnswer(deps, { request, credential: anybody }, shapes.AppUser, signal);
+    const credential = reading ?? (await anyCredential(ownApp, signal));
+    const { data: bot } = await readAnswer(deps, { request, credential }, shapes.AppUser, signal);
     known = { ...app, botUserId: bot.id, botLogin: bot.login };
     return known;
   };
@@ -66,7 +74,7 @@ function createGitAccess(tokens: Tokens, gitUrl: string): Github["gitAccess"] {
     if (![owner, name].every((part) => nameForm.test(part) && !/^\.+$/.test(part)))
       throw new CountersignError("GITHUB_INVALID", "a repository's name on GitHub is never of this form");
     const held = await tokens.credential(place, { contents: "read" }).authorization(signal);
-    const token = held.reveal().replace(/^token /, "");
+    const token = (held?.reveal() ?? "").replace(/^token /, "");
     const basic = Buffer.from(`x-access-token:${token}`).toString("base64");
     return { url: `${gitUrl}/${owner}/${name}.git`, authorization: new Secret(`Authorization: basic ${basic}`) };
   };
@@ -77,18 +85,19 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   const { requestTimeoutMs, writeIntervalMs, lookIntervalMs } = { ...defaults, ...settings };
   const exchange = createExchange(deps, { apiUrl: settings.apiUrl, timeoutMs: requestTimeoutMs });
   const readDeps: ReadDeps = { ...deps, exchange, origin: new URL(settings.apiUrl).origin };
-  const own = appCredential(settings.appId, settings.privateKey);
+  const own = appCredential(deps.clock, settings.appId, settings.privateKey);
   const tokens = createTokens(readDeps, own);
   const pace = createPace(deps, writeIntervalMs);
-  const app = createOwnApp(readDeps, own);
+  const app = createOwnApp({ deps: readDeps, own, tokens });
 
   const contextOf = (place: RepositoryPlace): Omit<WriteContext, "send"> => {
-    const reads = createRead(readDeps, place, tokens.credential(place, readPermissions));
+    const reading = tokens.credential(place, readPermissions);
+    const reads = createRead(readDeps, place, reading);
     return {
       place,
       reader: createReader(reads, place),
       read: reads.read,
-      app,
+      app: (signal) => app(signal, reading),
       appId: settings.appId,
       graphqlUrl: graphqlUrlOf(settings.apiUrl),
       markerKey: settings.markerKey,
@@ -96,7 +105,7 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   };
 
   return {
-    app,
+    app: (signal) => app(signal),
     installation: createInstallation(readDeps, own),
     reader: (place) => contextOf(place).reader,
     writer: (place) => createWriter({ ...readDeps, pace, tokens, lookIntervalMs, contextOf }, place),

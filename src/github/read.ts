@@ -8,7 +8,8 @@ export type Shape<Data> = { readonly parse: (body: unknown) => Data };
 
 /** Whose credential a request carries. `renew` drops it, so that the next is a new one. */
 export type Credential = {
-  readonly authorization: (signal: AbortSignal) => Promise<Secret>;
+  /** Null: nobody's. */
+  readonly authorization: (signal: AbortSignal) => Promise<Secret | null>;
   readonly renew: () => void;
 };
 
@@ -44,7 +45,7 @@ function redirected(request: ApiRequest, answer: Answered, origin: string): ApiR
 async function askOnce(
   deps: ReadDeps,
   request: ApiRequest,
-  authorization: Secret,
+  authorization: Secret | null,
   signal: AbortSignal,
 ): Promise<Answered> {
   let asked = request;

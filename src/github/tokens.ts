@@ -1,23 +1,46 @@
+import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { createAppAuth } from "@octokit/auth-app";
 import { z } from "zod";
-import { CountersignError, isCountersignError, Secret } from "../domain/index.ts";
+import { type Clock, CountersignError, isCountersignError, Secret } from "../domain/index.ts";
 import type { RepositoryPlace } from "./facts.ts";
 import { type Credential, type ReadDeps, readAnswer } from "./read.ts";
 
 /** Permissions of an installation token: GitHub's name of the permission to the level. */
 export type Permissions = Readonly<Record<string, "read" | "write">>;
 
+/** `repositoryId` null: for what belongs to no repository, with a permission that opens none. */
+export type TokenPlace = Pick<RepositoryPlace, "installationId"> & { readonly repositoryId: number | null };
+
 export type Tokens = {
   /** Of one repository and just these permissions (SEC-118). */
-  readonly credential: (place: RepositoryPlace, permissions: Permissions) => Credential;
+  readonly credential: (place: TokenPlace, permissions: Permissions) => Credential;
 };
 
 const Minted = z.object({ token: z.string().min(1), expires_at: z.iso.datetime({ offset: true }) });
 const leastLeftMs = 10 * 60_000; // GH-110
 
-/** The App's own credential: a JSON web token, signed anew each time. */
-export function appCredential(appId: number, privateKey: Secret): Credential {
-  const auth = createAppAuth({ appId, privateKey: privateKey.reveal() });
+/** RS256 as "Generating a JSON Web Token (JWT) for a GitHub App" asks for it: issued a minute ago, for clocks that differ,
+ * and over before the ten minutes that GitHub allows. */
+function signedWord(
+  appId: number,
+  key: KeyObject,
+  nowMs: number,
+): { readonly jwt: string; readonly expiresAt: string } {
+  const nowS = Math.floor(nowMs / 1000);
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const expiresS = nowS + 9 * 60;
+  const content = `${part({ alg: "RS256", typ: "JWT" })}.${part({ iat: nowS - 60, exp: expiresS, iss: String(appId) })}`;
+  const jwt = `${content}.${sign("sha256", Buffer.from(content), key).toString("base64url")}`;
+  return { jwt, expiresAt: new Date(expiresS * 1000).toISOString() };
+}
+
+/** The App's own credential, signed anew each time. A key in one line has `\n` for its line ends, as with Probot. */
+export function appCredential(clock: Clock, appId: number, privateKey: Secret): Credential {
+  const createJwt = (): Promise<{ readonly jwt: string; readonly expiresAt: string }> => {
+    const key = createPrivateKey(privateKey.reveal().replaceAll("\\n", "\n"));
+    return Promise.resolve(signedWord(appId, key, clock()));
+  };
+  const auth = createAppAuth({ appId, createJwt });
   return {
     authorization: async () => {
       // What it says of a bad key may quote the key.
@@ -33,11 +56,12 @@ export function appCredential(appId: number, privateKey: Secret): Credential {
 export function createTokens(deps: ReadDeps, app: Credential): Tokens {
   const kept = new Map<string, { readonly authorization: Secret; readonly expiresAt: number }>();
 
-  async function mint(place: RepositoryPlace, permissions: Permissions, signal: AbortSignal) {
+  async function mint(place: TokenPlace, permissions: Permissions, signal: AbortSignal) {
+    const repositories = place.repositoryId === null ? {} : { repository_ids: [place.repositoryId] };
     const request = {
       method: "POST",
       route: "/app/installations/{installation_id}/access_tokens",
-      parameters: { installation_id: place.installationId, repository_ids: [place.repositoryId], permissions },
+      parameters: { installation_id: place.installationId, ...repositories, permissions },
     } as const;
     try {
       const { data } = await readAnswer(deps, { request, credential: app }, Minted, signal);

@@ -103,7 +103,11 @@ describe("a token", () => {
 });
 
 describe("the App", () => {
+  const installed = (...installations: readonly object[]): void =>
+    mock.reply("GET", "/app/installations?per_page=100", { status: 200, body: installations });
+
   it("is asked for once, with its bot user", async () => {
+    installed({ id: 5, suspended_at: "2026-01-01T00:00:00Z" }, { id: place.installationId, suspended_at: null });
     const github = mock.github();
 
     const first = await github.app(never);
@@ -119,6 +123,24 @@ describe("the App", () => {
       botLogin: "countersign-test[bot]",
     });
     expect(second).toBe(first);
+  });
+
+  it("asks for its bot user with a token that opens no repository, never with the App's own word", async () => {
+    installed({ id: place.installationId, suspended_at: null });
+
+    await mock.github().app(never);
+
+    expect(mock.minted.map(({ body }) => body)).toEqual([{ permissions: { metadata: "read" } }]);
+    expect(mock.askedForBot.map(({ authorization }) => authorization)).toEqual([
+      `token ${["ghs", "planted1"].join("_")}`,
+    ]);
+  });
+
+  it("asks for its bot user as anybody where it is installed nowhere", async () => {
+    installed();
+
+    expect((await mock.github().app(never)).botUserId).toBe(4099);
+    expect(mock.askedForBot.map(({ authorization }) => authorization)).toEqual([""]);
   });
 
   it("tells an installation with the permissions that its owner accepted", async () => {

@@ -215,7 +215,11 @@ describe("update_pull_request", () => {
 
   it("makes a draft ready by GraphQL, then changes the rest and keeps what isn't named", async () => {
     mock.replyInRepository("GET", "/pulls/12", ok(before), ok(pullRequest(afterwards, { title: "Fix all of it" })));
-    mock.replyBeside("POST", "/graphql", ok({ data: { changed: { pullRequest: { isDraft: false } } } }));
+    mock.replyBeside(
+      "POST",
+      "/graphql",
+      ok({ data: { markPullRequestReadyForReview: { pullRequest: { isDraft: false } } } }),
+    );
     mock.replyInRepository("PATCH", "/pulls/12", ok(pullRequest(afterwards)));
 
     const outcome = await mock.writer().write(write, never);

@@ -26,11 +26,11 @@ export type Asked = {
   readonly authorization: string;
 };
 
-export const apiUrl = "https://github.example.test/api/v3";
-export const gitUrl = "https://github.example.test";
+const apiUrl = "https://github.example.test/api/v3";
+const gitUrl = "https://github.example.test";
 export const place: RepositoryPlace = { installationId: 7, repositoryId: 42 };
 export const markerKey = Buffer.alloc(32, 7);
-export const appId = 99;
+const appId = 99;
 export const botUserId = 4099;
 const startedAt = Date.parse("2026-03-01T10:00:00Z");
 
@@ -46,6 +46,7 @@ export type GithubMock = {
   /** Each request that was answered, in order, the minting of tokens apart. */
   readonly asked: Asked[];
   readonly minted: Asked[];
+  readonly askedForBot: Asked[];
   readonly lines: RequestLine[];
   readonly waits: number[];
   readonly waitingUntil: number[];
@@ -92,6 +93,7 @@ export function mockGithub(): GithubMock {
   const unmatched: string[] = [];
   const asked: Asked[] = [];
   const minted: Asked[] = [];
+  const askedForBot: Asked[] = [];
   const lines: RequestLine[] = [];
   const waits: number[] = [];
   const waitingUntil: number[] = [];
@@ -103,7 +105,7 @@ export function mockGithub(): GithubMock {
   beforeEach(() => {
     nock.disableNetConnect();
     nock.emitter.on("no match", note);
-    for (const list of [unmatched, asked, minted, lines, waits, waitingUntil]) list.length = 0;
+    for (const list of [unmatched, asked, minted, askedForBot, lines, waits, waitingUntil]) list.length = 0;
     now = startedAt;
     answerForTheApp();
   });
@@ -138,7 +140,10 @@ export function mockGithub(): GithubMock {
     base
       .get("/users/countersign-test%5Bbot%5D")
       .optionally()
-      .reply(200, { id: botUserId, login: "countersign-test[bot]" });
+      .reply(async (request: Request) => {
+        askedForBot.push(await readAsked(request));
+        return [200, { id: botUserId, login: "countersign-test[bot]" }];
+      });
   }
 
   function replyOnce(base: string, { method, path }: Pick<Asked, "method" | "path">, given: Reply): void {
@@ -173,6 +178,7 @@ export function mockGithub(): GithubMock {
   return {
     asked,
     minted,
+    askedForBot,
     lines,
     waits,
     waitingUntil,

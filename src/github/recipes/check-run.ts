@@ -6,7 +6,7 @@ import type { WriteContext, WriteRow } from "../write-row.ts";
 import type { SetCheckRun } from "../writes.ts";
 import { isSameText, markersIn, outdated, revisionOf, withMarkers } from "./marked.ts";
 
-export const checkRunName = "Countersign";
+const checkRunName = "Countersign";
 const titleLengthMost = 255;
 
 const Listed = z.object({ check_runs: z.array(shapes.CheckRun) });

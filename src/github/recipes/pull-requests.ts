@@ -70,14 +70,15 @@ type Present = z.infer<typeof shapes.PullRequest>;
 const readPresent = (context: WriteContext, pullRequest: number, signal: AbortSignal): Promise<Present> =>
   context.read("/pulls/{pull_number}", { pull_number: pullRequest }, shapes.PullRequest, signal);
 
+/** The answer names the mutation; a refusal has no data and is unreadable, so that GitHub is looked at. */
 const Drafted = z.object({
-  data: z.object({ changed: z.object({ pullRequest: z.object({ isDraft: z.boolean() }) }) }),
+  data: z.record(z.string(), z.object({ pullRequest: z.object({ isDraft: z.boolean() }) })),
 });
 
 /** REST can't turn a draft into a ready pull request or back; GraphQL can ("markPullRequestReadyForReview"). */
 async function setDraft(context: WriteContext, nodeId: string, draft: boolean, signal: AbortSignal): Promise<void> {
   const mutation = draft ? "convertPullRequestToDraft" : "markPullRequestReadyForReview";
-  const query = `mutation($id: ID!) { changed: ${mutation}(input: { pullRequestId: $id }) { pullRequest { isDraft } } }`;
+  const query = `mutation($id: ID!) { ${mutation}(input: { pullRequestId: $id }) { pullRequest { isDraft } } }`;
   const request = {
     method: "POST",
     route: context.graphqlUrl,
