@@ -1,4 +1,4 @@
-import { CountersignError } from "../domain/index.ts";
+import { type ActionOutcome, CountersignError } from "../domain/index.ts";
 import type { RunEvent, RunReport } from "../run/index.ts";
 import type { Timing } from "./demo-result.ts";
 
@@ -7,7 +7,10 @@ export type RunWatch = {
   readonly onEvent: (event: RunEvent) => void;
   /** From now on a run is waited for. */
   begin(): void;
-  /** The report; rejects with the signal's reason, and with `DEMO_FAILED` where no run has begun in time. */
+  /**
+   * The report, with the host's own actions in it. Rejects with the signal's reason, and with `DEMO_FAILED` where no run has
+   * begun in time or it ended before it came to work.
+   */
   ended(signal: AbortSignal): Promise<RunReport>;
   /** From the label to the first event, then by phases. */
   timings(): readonly Timing[];
@@ -21,25 +24,27 @@ export function watchRun(clock: () => number, pass: (event: RunEvent) => void): 
   const marks: { readonly part: string; readonly at: number }[] = [];
   const begun = Promise.withResolvers<void>();
   const report = Promise.withResolvers<RunReport>();
+  const actions: ActionOutcome[] = [];
   let endedAt = 0;
   return {
     begin: () => void marks.push({ part: "label to run", at: clock() }),
     onEvent: (event) => {
       begun.resolve();
       if (event.kind === "phase") marks.push({ part: event.phase.replaceAll("_", " "), at: clock() });
+      if (event.kind === "action") actions.push(event.outcome);
       if (event.kind === "completed") {
         endedAt = clock();
-        report.resolve(event.report);
+        report.resolve({ ...event.report, actions });
       }
+      if (event.kind === "ended") report.reject(endedEarly(event.conclusion));
       pass(event);
     },
     ended: async (signal) => {
       const isLate = AbortSignal.timeout(startTimeoutMs);
-      await Promise.race([begun.promise, untilAborted(signal), untilAborted(isLate)]);
+      const late = untilAborted(isLate).then(() => "late" as const);
+      const first = await Promise.race([begun.promise, untilAborted(signal), late]);
       signal.throwIfAborted();
-      if (marks.length === 1 && isLate.aborted) {
-        throw new CountersignError("DEMO_FAILED", "no run began after the issue was labelled");
-      }
+      if (first === "late") throw new CountersignError("DEMO_FAILED", "no run began after the issue was labelled");
       await Promise.race([report.promise, untilAborted(signal)]);
       signal.throwIfAborted();
       return report.promise;
@@ -47,6 +52,10 @@ export function watchRun(clock: () => number, pass: (event: RunEvent) => void): 
     timings: () => marks.map(({ part, at }, place) => ({ part, durationMs: (marks[place + 1]?.at ?? endedAt) - at })),
   };
 }
+
+/** No effect after a report. */
+const endedEarly = (conclusion: string): CountersignError =>
+  new CountersignError("DEMO_FAILED", `the run ended as \`${conclusion}\` before it came to work`);
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

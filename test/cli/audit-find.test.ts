@@ -77,6 +77,9 @@ async function find(...argv: readonly string[]) {
     signal: new AbortController().signal,
     folder,
     requester: { id: "local:test", login: "test", permission: "admin" },
+    openService: notAsked,
+    register: notAsked,
+    demo: notAsked,
     openRecords: async () => ({
       store,
       ledger,
