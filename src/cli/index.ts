@@ -3,6 +3,6 @@
  * Door: `runCommandLine`, with all that the commands need given in `deps`.
  * Never: decides anything, reads the environment, or touches the process itself.
  */
-export type { Check, CliDeps, Records } from "./cli-deps.ts";
+export type { Check, CliDeps, Demo, Records } from "./cli-deps.ts";
 export { errorLine, runCommandLine } from "./program.ts";
 export type { Terminal } from "./terminal.ts";

@@ -7,6 +7,7 @@ const phaseTitles: Readonly<Record<RunPhase, string>> = {
   verify_before: "tests before",
   work: "work",
   verify_after: "tests after",
+  publish: "publish",
   settle: "settle",
 };
 
@@ -50,6 +51,7 @@ export function createProgress(terminal: Terminal, clock: () => number): (event:
         else show(`   the model is answering, ${duration(clock() - thinkingSince)}`);
         return;
       case "completed":
+      case "ended":
         clearStatus();
         return;
     }
@@ -66,7 +68,7 @@ function uncommittedLine(paths: readonly string[]): string {
 function actionLine(outcome: ActionOutcome): string {
   const decision = outcome.decision?.effect ?? "-";
   const result = outcome.state === "succeeded" ? outcome.status : outcome.state;
-  const columns = [outcome.tool.padEnd(16), decision.padEnd(6), result.padEnd(9), duration(outcome.durationMs)];
+  const columns = [outcome.tool.padEnd(17), decision.padEnd(6), result.padEnd(9), duration(outcome.durationMs)];
   const reason = reasonOf(outcome);
   return `   ${columns.join("  ")}${reason === "" ? "" : `  ${reason}`}`;
 }

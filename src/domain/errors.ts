@@ -6,6 +6,10 @@ import type { JsonObject } from "./json.ts";
  */
 export const errorCatalogue = {
   ABORTED: { retryable: false, remedy: "start the run again when you are ready" },
+  ALREADY_REGISTERED: {
+    retryable: false,
+    remedy: "use the App that is registered, or move its credentials away first and delete the App on GitHub",
+  },
   APPROVAL_NOT_OPEN: { retryable: false, remedy: "list what is waiting with `countersign runs show <run>`" },
   BUBBLEWRAP_MISSING: {
     retryable: false,
@@ -16,11 +20,53 @@ export const errorCatalogue = {
     retryable: true,
     remedy: "check `DATABASE_URL` and that the server answers, or unset it to use the embedded database",
   },
+  DEMO_FAILED: { retryable: true, remedy: "run `countersign doctor --sandbox` and try the demo again" },
   DISK_FULL: { retryable: true, remedy: "free space on the disk of `COUNTERSIGN_HOME` and start again" },
   EMBEDDED_DATABASE_FAILED: {
     retryable: true,
     remedy: "read the server log that the message names, or set `DATABASE_URL` to a server of yours",
   },
+  GITHUB_ANSWER_UNREADABLE: {
+    retryable: true,
+    remedy: "check that the address of the API is GitHub's own or GitHub Enterprise Server 3.14 or newer",
+  },
+  GITHUB_ARCHIVED: { retryable: false, remedy: "unarchive the repository, or leave it alone" },
+  GITHUB_BRANCH_TAKEN: { retryable: false, remedy: "start the run again: it takes a branch name of its own" },
+  GITHUB_CONTENT_DIFFERS: {
+    retryable: false,
+    remedy: "report the run id: what GitHub stored is not what was sent, so nothing was published",
+  },
+  GITHUB_EMPTY: { retryable: false, remedy: "push a first commit to the repository" },
+  GITHUB_FORBIDDEN: {
+    retryable: false,
+    remedy: "give the App's installation the permissions that `app.yml` lists: an owner accepts them in its settings",
+  },
+  GITHUB_GONE: { retryable: false, remedy: "nothing: it was deleted, moved or blocked on GitHub" },
+  GITHUB_INVALID: {
+    retryable: false,
+    remedy: "report the run id and the request id: GitHub refused the request as malformed",
+  },
+  GITHUB_LIMITED: { retryable: true, remedy: "wait until GitHub's limit is over" },
+  GITHUB_LOCKED: {
+    retryable: false,
+    remedy: "unlock the conversation, or read the result with `countersign runs show <run>`",
+  },
+  GITHUB_NOT_FOUND: {
+    retryable: false,
+    remedy: "check that the App is installed on the repository and that it still exists",
+  },
+  GITHUB_NOT_OURS: { retryable: false, remedy: "nothing: what others wrote is left as it is" },
+  GITHUB_RULE: {
+    retryable: false,
+    remedy:
+      "ask an admin to let the App write branches `countersign/**`; the patch is kept: `countersign runs patch <run>`",
+  },
+  GITHUB_SUSPENDED: { retryable: false, remedy: "unsuspend the App's installation on GitHub" },
+  GITHUB_UNAUTHORIZED: {
+    retryable: false,
+    remedy: "check `APP_ID` and `PRIVATE_KEY`, that the App is still installed, and the clock of this machine",
+  },
+  GITHUB_UNAVAILABLE: { retryable: true, remedy: "check that GitHub answers, then start the run again" },
   GIT_FAILED: { retryable: false, remedy: "check that the repository is intact with `git fsck` and try again" },
   GIT_MISSING: { retryable: false, remedy: "install git (Debian, Ubuntu: `apt-get install git`)" },
   ISSUE_EMPTY: { retryable: false, remedy: "write into the file what is wrong and what is wanted" },
@@ -48,6 +94,10 @@ export const errorCatalogue = {
   NOT_A_REPOSITORY: { retryable: false, remedy: "name the folder of a git repository that has at least one commit" },
   NOT_FOUND: { retryable: false, remedy: "list what there is with `countersign runs list`" },
   POLICY_INVALID: { retryable: false, remedy: "correct the policy file at the place that the message names" },
+  REGISTRATION_FAILED: {
+    retryable: true,
+    remedy: "open the address of the form once more: what GitHub hands over is good once, and for an hour",
+  },
   RUN_UID_UNUSABLE: {
     retryable: false,
     remedy: "set COUNTERSIGN_RUN_UIDS to a user id or range that owns nothing, for example `64200-64299`",

@@ -55,12 +55,12 @@ describe("the progress of a run", () => {
   it("is one plain line for each phase and action where nobody watches a terminal", () => {
     const lines = shown([{ kind: "phase", phase: "work" }, { kind: "action", outcome: anOutcome() }, ...thinking]);
 
-    expect(lines).toBe("-- work\n   read_file         allow   ok         12 ms\n");
+    expect(lines).toBe("-- work\n   read_file          allow   ok         12 ms\n");
   });
 
   it("tells who denied an action", () => {
     expect(shown([{ kind: "action", outcome: denied }])).toBe(
-      "   delete_file       deny    denied     12 ms  policy_denied: floor:git_folder\n",
+      "   delete_file        deny    denied     12 ms  policy_denied: floor:git_folder\n",
     );
   });
 

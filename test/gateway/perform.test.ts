@@ -254,6 +254,7 @@ describe("perform", () => {
       turn: 1,
       modelResponseId: "response_1",
       rawSizeBytes: 19,
+      rawDigest: expect.stringMatching(/^raw:hmac-sha256:[0-9a-f]{64}$/),
     });
     expect(proposal?.parentId).toBeNull();
     expect(later.map(({ parentId }) => parentId)).toEqual(later.map(() => proposal?.id));

@@ -60,7 +60,7 @@ export async function emptyLog(store: TestStore): Promise<void> {
   await store.transaction(async (tx) => {
     await store.sql("set local session_replication_role = replica", [], tx);
     const tables = ["ledger_entries", "ledger_nodes", "ledger_head", "run_heads", "actions", "decisions", "sealed"];
-    for (const table of [...tables, "authorizations", "intents", "starts"]) {
+    for (const table of [...tables, "authorizations", "intents", "starts", "span_outbox"]) {
       await store.sql(`delete from ${table}`, [], tx);
     }
   });
@@ -92,7 +92,13 @@ export function aMove(runId: RunId, actionId: ActionId, state: ActionState, chan
 /** How an action ends: by itself, denied, or refused at the parse. */
 export type ActionEnd = "succeeded" | "denied" | "invalid" | "failed_definite";
 
-export type Texts = { readonly raw: string; readonly canonical: string; readonly result: string };
+export type Texts = {
+  readonly raw: string;
+  readonly canonical: string;
+  readonly result: string;
+  /** The keyed digest of the arguments, where it matters. */
+  readonly digest?: string;
+};
 const defaultTexts: Texts = { raw: '{"path": "a"}', canonical: '{"path":"a"}', result: "1 line" };
 
 /** One action from proposal to rest in the transactions of AUD-4, as the gateway records it. */
@@ -133,7 +139,7 @@ export async function recordAction(
     decisionId,
     evidence: { effect, policyIds: [`${effect}-all`], commitments: decided.commitments },
   });
-  const evidence = { argumentsDigest: "hmac-sha256:00", commitments: typed.commitments };
+  const evidence = { argumentsDigest: texts.digest ?? "hmac-sha256:00", commitments: typed.commitments };
   const sealed = [...decided.sealed, ...typed.sealed];
   if (end === "denied") {
     await ledger.append(lease, { entries: [decision, move("denied", { decisionId, evidence })], sealed });

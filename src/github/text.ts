@@ -1,0 +1,86 @@
+/** Largest text that GitHub takes, which we count in bytes of UTF-8 (GH-105). */
+export const textLimitBytes = 65_536;
+/** Left free by `cutText` for the markers that the writer appends. */
+const markerSpaceBytes = 512;
+
+const joint = "\u200B"; // zero width space: seen by parsers, not by people, and not removed by trimming
+
+/** Control characters but tab and line feed, and the marks that turn the direction of text around. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const unseen = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g;
+
+const plain = (text: string): string => text.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(unseen, "\uFFFD");
+
+/** Each form that GitHub acts on, and where it is broken apart. A backslash before punctuation vanishes when rendered. */
+const breaks: readonly (readonly [form: RegExp, broken: string])[] = [
+  [/&/g, `&${joint}`], // entities, by which all below could be spelled
+  [/</g, `<${joint}`], // raw HTML, comments, autolinks
+  [/@/g, `@${joint}`], // people, teams, addresses
+  [/#(?=\d)/g, `#${joint}`], // #1, owner/repo#1, closing keywords before them
+  [/gh(?=\\?-\d)/gi, `$&${joint}`],
+  [/\](?=[([:])/g, `]${joint}`], // links, images, definitions
+  [/:(?=\\?\/\\?\/)/g, `:${joint}`],
+  [/www(?=\\?\.)/gi, `$&${joint}`],
+  [/(`|~)(?=\1\1)/g, `$1${joint}`], // fences
+  [/^([\s>*+-]*)\//gm, `$1${joint}/`], // commands of bots
+];
+
+/**
+ * Text of others with everything broken apart that GitHub would act on: mentions, references, closing keywords, links,
+ * images, HTML, fences, commands (SEC-115). People read it as it was; it may stand in a title as well as in Markdown.
+ */
+export function inert(text: string): string {
+  return breaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), plain(text));
+}
+
+/** The text in a fence that nothing in it can close. `language` is ours, never data. */
+export function fenced(text: string, language = ""): string {
+  const body = plain(text);
+  const longest = Math.max(2, ...[...body.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${body}${body.endsWith("\n") || body === "" ? "" : "\n"}${fence}`;
+}
+
+/** At a code point: a byte that continues one is 10xxxxxx (RFC 3629 section 3). */
+function headOf(bytes: Buffer, sizeBytes: number): string {
+  let end = Math.max(0, Math.min(sizeBytes, bytes.length));
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString("utf8", 0, end);
+}
+
+/** The fence that is open after a line (CommonMark 0.31.2 section 4.5); empty: none. */
+function fenceAfter(open: string, line: string): string {
+  const [, mark = "", rest = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+  if (open === "") return mark.startsWith("`") && rest.includes("`") ? "" : mark;
+  const isClosing = mark[0] === open[0] && mark.length >= open.length && rest.trim() === "";
+  return isClosing ? "" : open;
+}
+
+/** What must follow so that nothing stays open: a fence, then folded parts. */
+function closingOf(text: string): string {
+  let fence = "";
+  let folded = 0;
+  for (const line of text.split("\n")) {
+    const count = (tag: string): number => line.split(tag).length - 1;
+    if (fence === "") folded += count("<details>") - count("</details>");
+    fence = fenceAfter(fence, line);
+  }
+  return `${fence === "" ? "" : `\n${fence}`}${"\n</details>".repeat(Math.max(0, folded))}`;
+}
+
+/**
+ * A text that fits: where it is too long it ends at a code point, with open fences closed and a notice of how much is
+ * missing (GH-105). `whole` says in Markdown where all of it is. By default the writer's markers still fit.
+ */
+export function cutText(text: string, whole: string, limitBytes: number = textLimitBytes - markerSpaceBytes): string {
+  const bytes = Buffer.from(text.toWellFormed());
+  if (bytes.length <= limitBytes) return text.toWellFormed();
+  for (let size = limitBytes; ; ) {
+    const head = headOf(bytes, size);
+    const missing = bytes.length - Buffer.byteLength(head);
+    const cut = `${head}${closingOf(head)}\n\nCut here: ${missing} of ${bytes.length} bytes are missing. The whole text: ${whole}`;
+    const excess = Buffer.byteLength(cut) - limitBytes;
+    if (excess <= 0 || size === 0) return headOf(Buffer.from(cut), limitBytes);
+    size = Math.max(0, size - excess);
+  }
+}

@@ -1,0 +1,75 @@
+import { CountersignError, isCountersignError } from "../domain/index.ts";
+import type { RepositoryPlace } from "./facts.ts";
+import { lostOf } from "./failure.ts";
+import type { GithubDeps, GithubWriter } from "./github.ts";
+import { inRepository } from "./reader.ts";
+import { createSend, type SendDeps, type Step } from "./send.ts";
+import type { Tokens } from "./tokens.ts";
+import type { Seen, WriteContext } from "./write-row.ts";
+import { rowOf } from "./write-table.ts";
+import type { Found, GithubWrite, WriteOutcome } from "./writes.ts";
+
+export type WriterDeps = SendDeps &
+  Pick<GithubDeps, "delay"> & {
+    readonly tokens: Tokens;
+    readonly lookIntervalMs: number;
+    /** All of a row's context but its sending. */
+    readonly contextOf: (place: RepositoryPlace) => Omit<WriteContext, "send">;
+  };
+
+const toFound = (seen: Seen, evidence: Found["evidence"]): Found =>
+  seen.kind === "applied" ? { kind: "applied", result: seen.result, evidence } : { kind: seen.kind, evidence };
+
+/** The failure of a sending as an outcome (AUD-63); a bug is thrown on. */
+function outcomeOf(error: unknown, signal: AbortSignal): WriteOutcome {
+  if (isCountersignError(error)) {
+    const cause = lostOf(error);
+    return cause === null ? { kind: "not_applied", error } : { kind: "unknown", cause, error };
+  }
+  if (!signal.aborted || error !== signal.reason) throw error;
+  return {
+    kind: "not_applied",
+    error: new CountersignError("ABORTED", "stopped before it was sent to GitHub", { cause: error }),
+  };
+}
+
+export function createWriter(deps: WriterDeps, place: RepositoryPlace): GithubWriter {
+  function contextFor(write: GithubWrite, steps: Step[]): WriteContext {
+    const credential = deps.tokens.credential(place, rowOf(write).permissions);
+    const send = createSend(deps, { installationId: place.installationId, credential }, steps);
+    const context = deps.contextOf(place);
+    return {
+      ...context,
+      send: (request, shape, signal) =>
+        send(request.route === context.graphqlUrl ? request : inRepository(place, request), shape, signal),
+    };
+  }
+
+  return {
+    write: async (write, signal) => {
+      const steps: Step[] = [];
+      try {
+        const result = await rowOf(write).send(contextFor(write, steps), write, signal);
+        return { kind: "applied", result, evidence: { steps } };
+      } catch (error) {
+        return outcomeOf(error, signal);
+      }
+    },
+    look: async (write, sinceIso, signal) => {
+      const lookOnce = async (): Promise<Seen> => {
+        try {
+          return await rowOf(write).look(contextFor(write, []), write, sinceIso, signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isCountersignError(error)) throw error;
+          return { kind: "inconclusive", saw: { code: error.code, ...error.details } };
+        }
+      };
+      const first = await lookOnce();
+      if (first.kind !== "not_applied") return toFound(first, { looks: [first.saw] });
+      await deps.delay(deps.lookIntervalMs, signal); // lists may lag (AUD-65)
+      const second = await lookOnce();
+      return toFound(second, { looks: [first.saw, second.saw] });
+    },
+  };
+}

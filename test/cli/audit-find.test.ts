@@ -1,0 +1,228 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { runCommandLine } from "../../src/cli/index.ts";
+import { argumentsDigest } from "../../src/domain/index.ts";
+import { type Keys, type Ledger, openKeys, type RunLease } from "../../src/ledger/index.ts";
+import {
+  type ActionEnd,
+  aMove,
+  newTestActionId,
+  openTestLedger,
+  recordAction,
+  type TestLedger,
+} from "../support/test-ledger.ts";
+import { openTestStore, type TestStore } from "../support/test-store.ts";
+
+const Found = z.array(
+  z.object({
+    action_id: z.string(),
+    run_id: z.string(),
+    tool: z.string(),
+    event: z.object({ actor: z.string(), outcome: z.string() }),
+  }),
+);
+
+let store: TestStore;
+let test: TestLedger;
+let folder: string;
+let now: TestLedger["now"];
+let keys: Keys;
+let ledger: Ledger;
+
+beforeAll(async () => {
+  store = await openTestStore();
+  test = await openTestLedger(store);
+  ({ keys, ledger, now } = test);
+  folder = mkdtempSync(join(tmpdir(), "countersign-find-"));
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await test[Symbol.asyncDispose]();
+  await store[Symbol.asyncDispose]();
+});
+
+const newRun = (): Promise<RunLease> => test.newRun();
+
+/** An action with the digest that a real one would have. */
+async function record(lease: RunLease, canonical: string, end: ActionEnd = "succeeded"): Promise<string> {
+  const digest = argumentsDigest(await keys.runKey(lease.runId), Buffer.from(canonical));
+  return recordAction(ledger, lease, end, { raw: canonical, canonical, result: "done", digest });
+}
+
+const notAsked = (): never => {
+  throw new Error("`audit find` asks for nothing but the records");
+};
+
+/** The command in this process, on the records of this test; with keys read anew, as each process reads them. */
+async function find(...argv: readonly string[]) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const terminal = {
+    out: (text: string) => void out.push(text),
+    err: (text: string) => void err.push(text),
+    isLive: false,
+    isOutTerminal: false,
+    columns: 80,
+    readAll: notAsked,
+    ask: null,
+  };
+  const exitCode = await runCommandLine(["audit", "find", ...argv], {
+    terminal,
+    version: "0.0.0",
+    clock: () => now.ms,
+    signal: new AbortController().signal,
+    folder,
+    requester: { id: "local:test", login: "test", permission: "admin" },
+    openService: notAsked,
+    register: notAsked,
+    demo: notAsked,
+    openRecords: async () => ({
+      store,
+      ledger,
+      keys: await openKeys({ randomBytes }, test.keysFolder),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }),
+    openRuns: notAsked,
+    examine: notAsked,
+    bench: notAsked,
+    toolSchemas: notAsked,
+    schemasFolder: "",
+  });
+  return { exitCode, stdout: out.join(""), stderr: err.join("") };
+}
+
+async function foundIds(...argv: readonly string[]): Promise<readonly string[]> {
+  const ended = await find(...argv, "--json");
+  expect(ended, ended.stderr).toMatchObject({ exitCode: 0, stderr: "" });
+  return Found.parse(JSON.parse(ended.stdout)).map(({ action_id }) => action_id);
+}
+
+describe("audit find", () => {
+  it("by run and by trace gives that run's actions, newest first, and no others", async () => {
+    const [one, other] = [await newRun(), await newRun()];
+    const first = await record(one, '{"path":"a"}');
+    await record(other, '{"path":"a"}');
+    const second = await record(one, '{"path":"b"}', "denied");
+    const proposal = aMove(one.runId, newTestActionId(), "proposed", {
+      traceId: keys.traceId(one.runId),
+      evidence: { tool: "edit_file" },
+    });
+    await ledger.append(one, { entries: [proposal], sealed: [] });
+
+    expect(await foundIds("--run", one.runId)).toEqual([proposal.actionId, second, first]);
+    expect(await foundIds("--trace", keys.traceId(one.runId))).toEqual([proposal.actionId]);
+    expect(await foundIds("--run", one.runId, "--tool", "edit_file")).toEqual([proposal.actionId]);
+    expect(await foundIds("--trace", "0".repeat(32))).toEqual([]);
+  });
+
+  it("by arguments finds them in whatever run and spelling, and only them", async () => {
+    const [one, other] = [await newRun(), await newRun()];
+    const wanted = [await record(one, '{"line":7,"path":"ü"}'), await record(other, '{"line":7,"path":"ü"}', "denied")];
+    await record(one, '{"line":8,"path":"ü"}');
+    writeFileSync(join(folder, "arguments.json"), '{ "path": "\\u00fc",\n "line": 7.0 }');
+
+    expect(await foundIds("--arguments", "arguments.json")).toEqual(wanted.toReversed());
+    expect(await foundIds("--arguments", "arguments.json", "--run", one.runId)).toEqual([wanted[0]]);
+  });
+
+  it("by arguments names the runs that nobody can test any more", async () => {
+    const lease = await newRun();
+    await record(lease, '{"path":"erased"}');
+    const tested = await record(await newRun(), '{"path":"erased"}');
+    rmSync(join(test.keysFolder, "runs", lease.runId, "salt.key"));
+    writeFileSync(join(folder, "erased.json"), '{"path":"erased"}');
+
+    const ended = await find("--arguments", "erased.json", "--json");
+
+    expect(Found.parse(JSON.parse(ended.stdout)).map(({ action_id }) => action_id)).toEqual([tested]);
+    expect(ended.stderr).toBe(`countersign: run ${lease.runId} can't be tested: its keys are erased or missing\n`);
+    expect(ended.exitCode).toBe(0);
+  });
+
+  it("by arguments takes no digest's word for it: a commitment to other arguments is told", async () => {
+    const lease = await newRun();
+    const canonical = '{"path":"forged"}';
+    const digest = argumentsDigest(await keys.runKey(lease.runId), Buffer.from(canonical));
+    const texts = { raw: canonical, canonical: '{"path":"real"}', result: "done", digest };
+    const actionId = await recordAction(ledger, lease, "succeeded", texts);
+    writeFileSync(join(folder, "forged.json"), canonical);
+
+    const ended = await find("--arguments", "forged.json", "--run", lease.runId);
+
+    expect(ended).toMatchObject({ exitCode: 1, stdout: "no action on record agrees\n" });
+    expect(ended.stderr).toContain(`action ${actionId} has the digest of these arguments and commits to others`);
+  });
+
+  it("by actor and time", async () => {
+    const lease = await newRun();
+    const early = await record(lease, '{"path":"early"}');
+    now.ms += 86_400_000;
+    const [byRun, byPerson] = [newTestActionId(), newTestActionId()];
+    const evidence = { tool: "read_file" };
+    const entries = [
+      aMove(lease.runId, byRun, "proposed", { actor: { kind: "run", runId: lease.runId }, evidence }),
+      aMove(lease.runId, byPerson, "proposed", { actor: { kind: "person", reference: "abc123" }, evidence }),
+    ];
+    await ledger.append(lease, { entries, sealed: [] });
+    const ofRun = (...argv: readonly string[]) => foundIds("--run", lease.runId, ...argv);
+
+    expect(await ofRun("--actor", "run")).toEqual([byRun]);
+    expect(await ofRun("--actor", `run:${lease.runId}`)).toEqual([byRun]);
+    expect(await ofRun("--actor", "person:abc123")).toEqual([byPerson]);
+    expect(await ofRun("--actor", "system")).toEqual([early]);
+    expect(await ofRun("--since", new Date(now.ms).toISOString())).toEqual([byPerson, byRun]);
+    expect(await ofRun("--since", "2026-01-01")).toEqual([byPerson, byRun, early]);
+    expect(await ofRun("--since", "1m")).toEqual([byPerson, byRun]);
+    expect(await ofRun("--since", "2d")).toEqual([byPerson, byRun, early]);
+  });
+
+  it("prints a table for people, and says so where nothing agrees", async () => {
+    const lease = await newRun();
+    const actionId = await record(lease, '{"path":"a"}', "denied");
+
+    const found = await find("--run", lease.runId);
+    const nothing = await find("--tool", "no_such_tool");
+
+    expect(found.stdout).toMatch(/^ACTION +RUN +PROPOSED +TOOL +ALLOWED +OUTCOME\n/);
+    expect(found.stdout).toContain(`${actionId}  ${lease.runId}  2026-01-02T00:00:00.000Z  read_file  no       denied`);
+    expect(nothing).toMatchObject({ exitCode: 0, stdout: "no action on record agrees\n", stderr: "" });
+  });
+
+  it("shows the newest 50 where nothing is asked, and says that there are more", async () => {
+    const lease = await newRun();
+    const entries = Array.from({ length: 51 }, () => aMove(lease.runId, newTestActionId(), "proposed"));
+    await ledger.append(lease, { entries, sealed: [] });
+
+    const ended = await find("--json");
+
+    expect(Found.parse(JSON.parse(ended.stdout)).map(({ action_id }) => action_id)).toEqual(
+      entries
+        .slice(1)
+        .map(({ actionId }) => actionId)
+        .toReversed(),
+    );
+    expect(ended.stderr).toMatch(/^countersign: these are the newest 50: there are more, [^\n]+\n$/);
+  });
+
+  it.each([
+    [["--run", "not-an-id"], "--run: `not-an-id` is no run id"],
+    [["--trace", "ABC"], "--trace: `ABC` is no trace id: expected 32 lower-case hex digits"],
+    [["--actor", "someone"], "--actor: got `someone`, expected "],
+    [["--since", "yesterday"], "--since: got `yesterday`, expected "],
+    [["--since", "2026-13-01"], "--since: got `2026-13-01`, expected "],
+    [["--arguments", "nowhere.json"], "--arguments: `nowhere.json` can't be read"],
+    [["--arguments", "bad.json"], "`bad.json` is not plain JSON: duplicate_key at offset "],
+  ])("refuses %j with one line", async (argv, message) => {
+    writeFileSync(join(folder, "bad.json"), '{"a":1,"a":2}');
+
+    const ended = await find(...argv);
+
+    expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ended.stderr).toContain(`countersign: ${message}`);
+    expect(ended.stderr).toMatch(/^[^\n]+\[USAGE\]\n$/);
+  });
+});

@@ -1,0 +1,122 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+import { startScriptedModel } from "../../src/demo/index.ts";
+import { type Countersign, mountsOf, openCountersign, processesOf } from "../support/countersign.ts";
+import { RunReport, readJson, Verified } from "../support/run-report.ts";
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
+
+let countersign: Countersign;
+/** An ordinary user's demonstration lies in the temporary folder. */
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  countersign = await openCountersign("own");
+  environment = { TMPDIR: countersign.folder };
+});
+
+afterAll(() => countersign[Symbol.asyncDispose]());
+
+const DemoReport = RunReport.extend({
+  pull_request: z.object({
+    number: z.int(),
+    url: z.url(),
+    head_sha: z.string(),
+    diff_stat: z.object({ files: z.int(), added: z.int(), removed: z.int() }),
+  }),
+  head_as_tested: z.boolean(),
+  trace: z.object({ spans: z.int(), whole: z.boolean() }),
+  phases: z.array(z.object({ name: z.string(), duration_ms: z.number() })),
+});
+
+/** Folders of demonstrations, wherever this user has them. */
+const demoFolders = (): readonly string[] =>
+  [countersign.folder, countersign.home]
+    .flatMap((folder) => readdirSync(folder, { withFileTypes: true }).map(({ name }) => join(folder, name)))
+    .filter((path) => /\/(countersign-)?demo-[^/]+$/.test(path));
+
+function expectNothingRuns(): void {
+  expect(processesOf(countersign.folder)).toEqual([]);
+  expect(mountsOf(countersign.folder)).toEqual([]);
+}
+
+describe("the demonstration", () => {
+  it("ends with a pull request whose head is what was tested, the contract's object alone, and nothing left behind", async () => {
+    const ended = await countersign.command(["demo", "--json"], environment);
+    const report = readJson(DemoReport, ended);
+
+    expect(ended.exitCode, ended.stderr).toBe(0);
+    expect(report).toMatchObject({
+      conclusion: "success",
+      pull_request: { number: 2, diff_stat: { files: 1, added: 1, removed: 1 } },
+      head_as_tested: true,
+      tests: { before: { exit_code: 1 }, after: { exit_code: 0 } },
+      trace: { whole: true },
+      ledger: { verified: true },
+    });
+    const published = report.actions.filter(({ state }) => state === "succeeded").map(({ tool }) => tool);
+    expect(published).toEqual(expect.arrayContaining(["push_commit", "set_check_run", "open_pull_request"]));
+    expect(report.actions).toContainEqual(expect.objectContaining({ tool: "create_file", state: "denied" }));
+    expect(report.phases.map(({ name }) => name)).toEqual([
+      ...["start", "label to run", "prepare", "verify before", "work", "verify after", "publish", "settle"],
+    ]);
+    expect(demoFolders()).toEqual([]);
+    expectNothingRuns();
+  });
+
+  it("takes the model that the environment names, and cleans up where it is stopped at work", async () => {
+    const waiting = Promise.withResolvers<void>();
+    const options = { model: "some-model", apiKey: "some-key", latencyMs: 120_000, onRequest: () => waiting.resolve() };
+    await using model = await startScriptedModel({ clock: Date.now }, options);
+    const running = countersign.start(["demo"], {
+      ...environment,
+      OPENAI_BASE_URL: model.baseUrl,
+      OPENAI_MODEL: "some-model",
+      OPENAI_API_KEY: "some-key",
+    });
+
+    await waiting.promise;
+    running.kill("SIGINT");
+    const ended = await running.ended;
+
+    expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(ended.stderr).toContain(`the model some-model at ${model.baseUrl}`);
+    expect(ended.stderr).toMatch(/countersign: stopped by SIGINT; .* \[ABORTED\]\n$/);
+    expect(ended.stderr).not.toContain("some-key");
+    expect(demoFolders()).toEqual([]);
+    expectNothingRuns();
+  });
+
+  it("asks for settings where a real model is wanted and none is named", async () => {
+    const ended = await countersign.command(["demo", "--real"], environment);
+
+    expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ended.stderr).toMatch(/^countersign: OPENAI_MODEL: got nothing, .* \[CONFIG_INVALID\]\n$/);
+  });
+});
+
+describe("a demonstration that is kept", () => {
+  it("leaves its pages running, and its record for the commands that it names, until and after Ctrl-C", async () => {
+    const running = countersign.start(["demo", "--keep", "--json"], environment);
+    await running.line(/^Ctrl-C stops it; the record stays in /);
+    const [home = ""] = demoFolders();
+    const address = (await running.line(/^ {2}pull request /)).replace(/^ {2}pull request +/, "");
+    const page = await (await fetch(address)).text();
+    running.kill("SIGINT");
+    const ended = await running.ended;
+    const { run_id } = readJson(DemoReport, ended);
+    const at = { COUNTERSIGN_HOME: home };
+    const found = await countersign.command(["audit", "find", "--run", run_id, "--tool", "push_commit", "--json"], at);
+    const verified = readJson(Verified, await countersign.command(["audit", "verify", "--json"], at));
+
+    expect(ended.exitCode, ended.stderr).toBe(0);
+    expect(page).toContain("src/hours.js");
+    expect(found.exitCode, found.stderr).toBe(0);
+    expect(JSON.parse(found.stdout)).toMatchObject([{ tool: "push_commit", state: "succeeded" }]);
+    expect(verified).toMatchObject({ ok: true });
+    expect(demoFolders()).toEqual([home]);
+    expectNothingRuns();
+  });
+});
