@@ -1,5 +1,16 @@
 import { join } from "node:path";
+import {
+  credentialFiles,
+  type GithubConfig,
+  type GithubPlace,
+  hasGithub,
+  readGithub,
+  readGithubPlace,
+} from "./config-github.ts";
+import { readServer, type ServerConfig } from "./config-server.ts";
+import { type Environment, readVariable, unusable } from "./config-values.ts";
 import { CountersignError, Secret } from "./domain/index.ts";
+import { type OtelSettings, readOtelSettings } from "./otel-settings.ts";
 
 /** What the environment says, checked once. Rooms get plain values from it, never the whole. */
 export type Config = {
@@ -13,21 +24,21 @@ export type Config = {
   readonly runUids: string | null;
   /** Absolute folders in which git, bwrap and the like are looked for, divided by `:`; null: the usual ones. */
   readonly searchPath: string | null;
+  /** Null: the trace is sent nowhere. */
+  readonly otel: OtelSettings | null;
   /** An error where no model is configured: most commands need none. */
   readonly model: ModelConfig | CountersignError;
+  /** Whether a model server or a key is named at all. */
+  readonly hasModel: boolean;
+  /** Each throws `CONFIG_INVALID`; what only the service needs is not looked at before. */
+  readonly github: () => GithubConfig;
+  /** Whether anything says which App this is. */
+  readonly hasGithub: () => boolean;
+  readonly githubPlace: () => GithubPlace;
+  readonly server: () => ServerConfig;
 };
 
 export type ModelConfig = { readonly baseUrl: string; readonly apiKey: Secret | null; readonly name: string };
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** One line for a value that can't be used: variable, what was got, what is expected, an example. */
-function unusable(variable: string, got: string, expected: string, example: string): CountersignError {
-  return new CountersignError("CONFIG_INVALID", `${variable}: got ${got}, expected ${expected}`, {
-    remedy: `for example ${variable}=${example}`,
-    details: { variable },
-  });
-}
 
 /**
  * Reads the environment of this process. `root` is the folder of the checkout, `isRoot` whether this user is root.
@@ -46,15 +57,22 @@ export function readConfig(
   environment: Environment,
   place: { readonly root: string; readonly folder: string; readonly isRoot: boolean },
 ): Config {
-  const value = (name: string): string | null => environment[name] || null;
+  const value = (name: string): string | null => readVariable(environment, name);
   const path = (name: string, fallback: string): string => resolvePath(name, value(name) ?? fallback, place.folder);
+  const home = path("COUNTERSIGN_HOME", place.isRoot ? "/var/lib/countersign" : join(place.folder, ".countersign"));
   return {
-    home: path("COUNTERSIGN_HOME", place.isRoot ? "/var/lib/countersign" : join(place.folder, ".countersign")),
+    home,
     databaseUrl: readDatabaseUrl(value("DATABASE_URL")),
     policiesFolder: path("COUNTERSIGN_POLICIES", join(place.root, "policies", "standard")),
     runUids: readRunUids(value("COUNTERSIGN_RUN_UIDS")),
     searchPath: absoluteFolders(value("PATH")),
+    otel: readOtelSettings(value),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
+    hasModel: value("OPENAI_BASE_URL") !== null || value("OPENAI_API_KEY") !== null,
+    github: () => readGithub(environment, place.folder, credentialFiles(home)),
+    hasGithub: () => hasGithub(environment, credentialFiles(home)),
+    githubPlace: () => readGithubPlace(environment),
+    server: () => readServer(environment),
   };
 }
 

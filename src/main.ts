@@ -1,17 +1,35 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
 import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/index.ts";
-import { examine, openRecords, openRuns } from "./app/index.ts";
+import {
+  type CountersignDeps,
+  examine,
+  openRecords,
+  openRuns,
+  openService,
+  type Registration,
+  readAppManifest,
+  registerApp,
+  type Service,
+  type ServiceHooks,
+  verifyRecords,
+} from "./app/index.ts";
 import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/index.ts";
-import { type Config, loadConfig, requireModel } from "./config.ts";
+import { type Config, loadConfig, readConfig, requireModel } from "./config.ts";
+import { credentialFiles } from "./config-github.ts";
+import type { Demo, DemoDeps, DemoRequest } from "./demo/index.ts";
 import { CountersignError, type Requester } from "./domain/index.ts";
 import { toolSchemas } from "./gateway/index.ts";
+import { convertManifest } from "./github/index.ts";
 
 const root = join(import.meta.dirname, "..");
+const appFile = join(root, "app.yml");
+const isRoot = process.geteuid?.() === 0;
+const place = { root, folder: process.cwd(), isRoot };
 const clock = (): number => Date.now();
 
 /** Aborted on SIGINT, SIGTERM, SIGHUP, and when the process that started us is gone; a second signal ends at once. */
@@ -76,13 +94,47 @@ function loginName(uid: number): string {
   }
 }
 
+type Model = {
+  readonly model: ModelClient;
+  readonly modelName: string;
+  readonly modelServer: { readonly address: string; readonly port: number };
+};
+
+function serverOf(baseUrl: string): Model["modelServer"] {
+  const { hostname, port, protocol } = new URL(baseUrl);
+  return { address: hostname, port: Number(port || (protocol === "https:" ? 443 : 80)) };
+}
+
+function createModel(config: Config): Model {
+  const { baseUrl, apiKey, name } = requireModel(config);
+  const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
+  return {
+    model: createOpenAiModel({ clock, randomBytes, delay }, options),
+    modelName: name,
+    modelServer: serverOf(baseUrl),
+  };
+}
+
+const settingsOf = (config: Config) => ({ ...config, databaseUrl: config.databaseUrl?.reveal() ?? null });
+
+function startService(
+  deps: CountersignDeps,
+  config: Config,
+  onEvent: ServiceHooks["onEvent"],
+  signal: AbortSignal,
+): Promise<Service> {
+  const settings = { ...settingsOf(config), ...createModel(config), ...config.server(), github: config.github() };
+  const onTrouble = (line: string, error: unknown): void => deps.notice(`${line}: ${errorLine(error)}`);
+  return openService(deps, settings, { onEvent, onTrouble }, signal);
+}
+
 function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal): CliDeps {
   const deps = { clock, randomBytes, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
-  const settings = { ...config, databaseUrl: config.databaseUrl?.reveal() ?? null };
-  const createModel = (): { readonly model: ModelClient; readonly modelName: string } => {
-    const { baseUrl, apiKey, name } = requireModel(config);
-    const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
-    return { model: createOpenAiModel({ clock, randomBytes, delay }, options), modelName: name };
+  const settings = settingsOf(config);
+  const github = {
+    isConfigured: config.hasGithub(),
+    settings: config.github,
+    manifest: () => readAppManifest(appFile),
   };
   return {
     terminal,
@@ -92,8 +144,13 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     folder: process.cwd(),
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
-    openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel() }, hooks, signal),
-    examine: (parts, examineSignal) => examine(deps, { ...settings, createModel }, parts, examineSignal),
+    openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel(config) }, hooks, signal),
+    examine: (parts, examineSignal) =>
+      examine(deps, { ...settings, createModel: () => createModel(config), github }, parts, examineSignal),
+    // biome-ignore lint/suspicious/useAwait: what a bad configuration throws is a rejection
+    openService: async () => startService(deps, config, () => undefined, signal),
+    demo: (request, onEvent) => demonstrate({ ...deps, onEvent }, config, request, signal),
+    register: (request, onReady) => register(config, request, onReady, signal),
     bench: async (request, benchSignal) => {
       const { runBench } = await import("./bench/index.ts"); // no other command pays for it
       const { home, policiesFolder, runUids } = config;
@@ -105,11 +162,61 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
   };
 }
 
+async function register(
+  config: Config,
+  request: { readonly publicAddress: string; readonly organization: string | null },
+  onReady: (formUrl: string, listening: string) => void,
+  signal: AbortSignal,
+): Promise<Registration> {
+  const { host, port, webhookPath } = config.server();
+  const { apiUrl, gitUrl } = config.githubPlace();
+  const deps = {
+    randomBytes,
+    convert: (code: string, convertSignal: AbortSignal) => convertManifest(apiUrl, code, convertSignal),
+    onReady: (formUrl: string) => onReady(formUrl, `${host}, port ${port}`),
+  };
+  const manifest = await readAppManifest(appFile);
+  const files = credentialFiles(config.home);
+  return registerApp(deps, { ...request, host, port, webhookPath, githubUrl: gitUrl, manifest, files }, signal);
+}
+
+/** The one user id range that a demonstration takes by itself where root started it: nothing owns it on a common machine. */
+const demoUids = "64200-64299";
+
+async function demonstrate(
+  deps: Omit<DemoDeps, "openCountersign">,
+  config: Config,
+  { isReal }: { readonly isReal: boolean },
+  signal: AbortSignal,
+): Promise<Demo> {
+  const { openDemo } = await import("./demo/index.ts"); // no other command pays for it
+  const model = isReal || config.hasModel ? requireModel(config) : null;
+  const { default_permissions: permissions, default_events: events } = await readAppManifest(appFile);
+  const request: DemoRequest = {
+    model: model === null ? null : { ...model, apiKey: model.apiKey?.reveal() ?? null },
+    homePrefix: isRoot ? join(config.home, "demo-") : join(tmpdir(), "countersign-demo-"),
+    app: { permissions, events },
+    environment: {
+      PATH: config.searchPath ?? "",
+      COUNTERSIGN_RUN_UIDS: config.runUids ?? (isRoot ? demoUids : ""),
+    },
+  };
+  const openCountersign: DemoDeps["openCountersign"] = async (environment, onEvent, openSignal) => {
+    const own = readConfig(environment, place);
+    const service = await startService(deps, own, onEvent, openSignal);
+    return {
+      webhookUrl: service.webhookUrl ?? "",
+      verify: () => verifyRecords(deps, settingsOf(own), openSignal),
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    };
+  };
+  return openDemo({ ...deps, openCountersign }, request, signal);
+}
+
 async function main(): Promise<number> {
   const terminal = createTerminal();
   const signal = stopSignal();
   try {
-    const place = { root, folder: process.cwd(), isRoot: process.geteuid?.() === 0 };
     return await runCommandLine(process.argv.slice(2), createCliDeps(loadConfig(place), terminal, signal));
   } catch (error) {
     terminal.err(`countersign: ${errorLine(error)}\n`);

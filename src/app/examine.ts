@@ -1,9 +1,12 @@
-import { type ModelClient, openConversation, openingMessages, toModelRequest } from "../agent/index.ts";
+import { delay, type ModelClient, openConversation, openingMessages, toModelRequest } from "../agent/index.ts";
 import { CountersignError, type JsonObject, untrusted } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
+import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from "../github/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { prepareTools, probeSandbox } from "../workspace/index.ts";
+import type { AppManifest } from "./app-manifest.ts";
+import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
   type CountersignDeps,
   type CountersignSettings,
@@ -12,28 +15,28 @@ import {
   workspaceDepsOf,
 } from "./open-runs.ts";
 
-/** One part that was tried for real. */
-export type Check = {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-  /** What to do, where it is not ok. */
-  readonly remedy: string;
-};
-
 export type ExamineSettings = CountersignSettings & {
   /** Throws `CONFIG_INVALID` where no model is configured. */
   readonly createModel: () => { readonly model: ModelClient; readonly modelName: string };
+  readonly github: {
+    /** Whether anything of GitHub's side is set or stored. */
+    readonly isConfigured: boolean;
+    /** Throws `CONFIG_INVALID` where it is not, or wrongly. */
+    readonly settings: () => Omit<GithubSettings, "markerKey">;
+    readonly manifest: () => Promise<AppManifest>;
+  };
 };
+
+type Part = "sandbox" | "model" | "github";
 
 /** Tries the parts named, each for real, one after another: a part that fails keeps no other from being tried. */
 export async function examine(
   deps: CountersignDeps,
   settings: ExamineSettings,
-  parts: ReadonlySet<"all" | "sandbox" | "model">,
+  parts: ReadonlySet<"all" | Part>,
   signal: AbortSignal,
 ): Promise<readonly Check[]> {
-  const isAsked = (part: "sandbox" | "model"): boolean => parts.has(part) || parts.has("all");
+  const isAsked = (part: Part): boolean => parts.has(part) || parts.has("all");
   const checks: Check[] = [];
   if (parts.has("all")) {
     checks.push(await tryPart("runtime", () => Promise.resolve(`Node.js ${process.versions.node}`)));
@@ -42,6 +45,7 @@ export async function examine(
   }
   if (isAsked("sandbox")) checks.push(...(await trySandbox(deps, settings, signal)));
   if (isAsked("model")) checks.push(await tryPart("model", () => tryModel(deps, settings, signal)));
+  if (isAsked("github")) checks.push(...(await tryGithub(deps, settings, parts.has("github"), signal)));
   return checks;
 }
 
@@ -70,6 +74,36 @@ async function tryRecords(deps: CountersignDeps, settings: CountersignSettings, 
   }
   const kind = records.store.kind === "embedded" ? "embedded, meant for trial and small set-ups" : "external";
   return `PostgreSQL at ${records.store.address} (${kind}); ${size} entries verify`;
+}
+
+/** Without the App only `serve` can't work: that is no fault unless it was asked for. */
+async function tryGithub(
+  deps: CountersignDeps,
+  { github: { isConfigured, settings, manifest } }: ExamineSettings,
+  isNamed: boolean,
+  signal: AbortSignal,
+): Promise<readonly Check[]> {
+  if (!isConfigured && !isNamed) {
+    return [{ name: "github", ok: true, detail: "not configured: only `serve` needs it", remedy: "" }];
+  }
+  const more: Check[] = [];
+  const githubDeps = { clock: deps.clock, delay };
+  const app = await tryPart("github app", async () => {
+    const facts = await openGithub(githubDeps, { ...settings(), markerKey: deps.randomBytes(32) }).app(signal);
+    more.push(...checkApp(facts, await manifest()));
+    more.push(await tryWebhook(() => readAppWebhook(githubDeps, settings(), signal)));
+    return `App ${facts.id}, \`${facts.name}\`, writes as \`${facts.botLogin}\``;
+  });
+  return [app, ...more];
+}
+
+async function tryWebhook(read: () => Promise<AppWebhook>): Promise<Check> {
+  let found: AppWebhook | null = null;
+  const asked = await tryPart("github webhook", async () => {
+    found = await read();
+    return "";
+  });
+  return found === null ? asked : checkWebhook(found);
 }
 
 async function trySandbox(

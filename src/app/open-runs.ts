@@ -1,12 +1,27 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import type { ModelClient } from "../agent/index.ts";
 import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
 import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
-import { type Keys, type Ledger, openKeys, openLedger } from "../ledger/index.ts";
+import {
+  type Keys,
+  type Ledger,
+  openKeys,
+  openLedger,
+  type SpanSenderSettings,
+  startSpanSender,
+} from "../ledger/index.ts";
 import { loadOperatorSettings, loadPolicies, type OperatorSettings, type PolicyEngine } from "../policy/index.ts";
-import { type AskApproval, type RunDeps, type RunEvent, settleInterrupted, type WorkspaceHands } from "../run/index.ts";
+import {
+  type AskApproval,
+  type RunDeps,
+  type RunEvent,
+  type ServerPlace,
+  settleInterrupted,
+  type WorkspaceHands,
+} from "../run/index.ts";
 import { openStore, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
 import {
   createWorkspace,
@@ -66,7 +81,13 @@ async function open(deps: CountersignDeps, settings: CountersignSettings, signal
 }
 
 /** What runs are done with, besides the records. */
-export type RunSettings = CountersignSettings & { readonly model: ModelClient; readonly modelName: string };
+export type RunSettings = CountersignSettings & {
+  readonly model: ModelClient;
+  readonly modelName: string;
+  readonly modelServer?: ServerPlace;
+  /** Where the trace goes; absent or null: spans stay in the database. */
+  readonly otel?: Omit<SpanSenderSettings, "publicUrl"> | null;
+};
 
 type Hooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
 
@@ -106,13 +127,30 @@ async function openAll(
     workspace,
     model: settings.model,
     modelName: settings.modelName,
+    ...(settings.modelServer === undefined ? {} : { modelServer: settings.modelServer }),
     openPages: (runId) => openPages(settings.home, runId),
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };
+  if (settings.otel) sendSpans(undo, { ...deps, store }, { ...settings.otel, publicUrl: null });
   for (const line of await settleInterrupted(runs)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
 }
+
+/** How long a command waits at its end for the receiver of the trace. */
+const flushMs = 3000;
+
+/** Sends the trace while the run goes on; what is left at its end gets a few seconds and is else kept for the next start. */
+function sendSpans(undo: AsyncDisposableStack, deps: CountersignDeps & Pick<Records, "store">, to: SpanSenderSettings) {
+  const sender = undo.use(startSpanSender({ ...deps, delay }, to));
+  undo.defer(async () => {
+    await sender.flush(AbortSignal.timeout(flushMs));
+  });
+}
+
+const delay = async (waitMs: number, signal: AbortSignal): Promise<void> => {
+  await setTimeout(waitMs, undefined, { signal });
+};
 
 /** Registered before it is made: a killed process leaves no output of a run behind (SEC-61). */
 async function openPages(home: string, runId: RunId): Promise<SavedPages> {

@@ -6,12 +6,17 @@ import {
   createSavedPages,
   type GatewayDeps,
   type RunContext,
+  withoutGithub,
 } from "../gateway/index.ts";
 import { noRepositoryPolicies } from "../policy/index.ts";
+import type { Workspace } from "../workspace/index.ts";
 import type { BenchPlace } from "./bench-place.ts";
 
 /** The gateway with a run to serve. The action `finish` does nothing here, not even look. */
-export type OpenedGateway = AsyncDisposable & { readonly deps: GatewayDeps; readonly run: RunContext };
+export type OpenedGateway = AsyncDisposable & {
+  readonly deps: GatewayDeps;
+  readonly run: RunContext & { readonly workspace: Workspace };
+};
 
 export async function openGateway(place: BenchPlace, signal: AbortSignal): Promise<OpenedGateway> {
   await using undo = new AsyncDisposableStack();
@@ -23,7 +28,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
   const options = { runId, name: "bench", buildOutput: [] };
   const workspace = undo.use(await runs.workspace.createWorkspace(base, options, signal));
   const pages = undo.use(await createSavedPages(join(place.folder, `${runId}-pages`)));
-  const run: RunContext = {
+  const run: OpenedGateway["run"] = {
     runId,
     traceId: runs.keys.traceId(runId),
     attempt: 0,
@@ -35,6 +40,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
     runState: (): RunStatus => "in_progress",
     budgetLeft: () => ({ steps: 1_000, tokens: 1_000_000, seconds: 3_600 }),
     workspace,
+    ...withoutGithub,
     fingerprints: createFingerprints(),
     pages,
     settings: { verifyCommand: null, verifyTimeoutMs: 0, verifyFilter: null, setupCommand: null, setupTimeoutMs: 0 },
@@ -50,6 +56,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
     authorize: runs.policies.authorize,
     openQuestions: new Map(),
     approvalExpiresAfterMs: 60_000,
+    delay: () => Promise.resolve(),
   };
   const close = undo.move();
   return { deps, run, [Symbol.asyncDispose]: () => close.disposeAsync() };

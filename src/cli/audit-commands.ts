@@ -15,6 +15,7 @@ import {
 import { type AuditedRun, readActionTexts, showAction, showRun, verifyStored } from "../ledger/index.ts";
 import { allowedText, auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
+import { addFindCommand } from "./find-command.ts";
 import { indented, inLine, plain } from "./terminal.ts";
 
 type JsonOption = { readonly json?: true };
@@ -26,6 +27,7 @@ export function addAuditCommands(program: Command, deps: CliDeps, finish: (exitC
     .description("a run's actions, or one action: proposed, decision, states, effect")
     .option("--json", "print one JSON object")
     .action((id: string, options: JsonOption) => show(deps, id, options.json === true));
+  addFindCommand(audit, deps, finish);
   audit
     .command("verify")
     .description("is the ledger whole and unchanged? exit 1 on any finding")

@@ -1,6 +1,6 @@
 import type { Clock, JsonObject, Requester } from "../domain/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
-import type { AskApproval, RunDeps, RunEvent } from "../run/index.ts";
+import type { AskApproval, RunDeps, RunEvent, RunReport } from "../run/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -14,6 +14,41 @@ export type Check = {
   readonly detail: string;
   /** What to do, where it is not ok. */
   readonly remedy: string;
+};
+
+export type ExaminedPart = "all" | "sandbox" | "model" | "github";
+
+/** A running service, and a line for each of its parts. */
+export type Service = AsyncDisposable & {
+  readonly parts: readonly { readonly name: string; readonly detail: string }[];
+};
+
+/** An App that was registered. */
+export type Registration = {
+  readonly appId: number;
+  readonly installUrl: string;
+  /** Holds its credentials. */
+  readonly folder: string;
+  readonly hasWebhookSecret: boolean;
+};
+
+/** What happens in a demonstration: a line of its own, or an event of its run. */
+export type DemoEvent = { readonly kind: "step"; readonly text: string } | RunEvent;
+
+/** A demonstration whose run has ended. Everything is up until it is disposed. */
+export type Demo = AsyncDisposable & {
+  readonly report: RunReport;
+  /** Whether the head that plain git fetched is what was tested; null where no pull request was opened. */
+  readonly isHeadAsTested: boolean | null;
+  /** Verified anew, from what is stored. */
+  readonly ledger: { readonly size: number; readonly rootHash: string; readonly verified: boolean };
+  readonly trace: { readonly spanCount: number; readonly isWhole: boolean };
+  readonly timings: readonly { readonly part: string; readonly durationMs: number }[];
+  readonly hasSucceeded: boolean;
+  readonly home: string;
+  readonly places: readonly { readonly name: string; readonly address: string }[];
+  /** Its folder outlives it. */
+  keep(): Promise<void>;
 };
 
 /** What the commands work with; `main.ts` gives it. */
@@ -34,7 +69,16 @@ export type CliDeps = {
     readonly askApproval: AskApproval | null;
   }) => Promise<RunDeps & AsyncDisposable>;
   /** Tries the parts named, each for real. */
-  readonly examine: (parts: ReadonlySet<"all" | "sandbox" | "model">, signal: AbortSignal) => Promise<readonly Check[]>;
+  readonly examine: (parts: ReadonlySet<ExaminedPart>, signal: AbortSignal) => Promise<readonly Check[]>;
+  /** Starts the service; disposing it hands over what is under way. */
+  readonly openService: () => Promise<Service>;
+  /** Registers the App; `onReady` gets the address of the form and where it is served. */
+  readonly register: (
+    request: { readonly publicAddress: string; readonly organization: string | null },
+    onReady: (formUrl: string, listening: string) => void,
+  ) => Promise<Registration>;
+  /** Does the main job on this machine, with the scripted model unless a real one is asked for or set. */
+  readonly demo: (request: { readonly isReal: boolean }, onEvent: (event: DemoEvent) => void) => Promise<Demo>;
   /** Measures one row or all and shows their tables: the same as JSON, and whether the figures without time in them hold. */
   readonly bench: (
     request: {

@@ -3,16 +3,19 @@ import { CountersignError, isCountersignError } from "../domain/index.ts";
 import { addAuditCommands } from "./audit-commands.ts";
 import { addBenchCommand } from "./bench-command.ts";
 import type { CliDeps } from "./cli-deps.ts";
+import { addDemoCommand } from "./demo-command.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { addRunCommand } from "./run-command.ts";
 import { addRunsCommands } from "./runs-commands.ts";
 import { addSchemasCommand } from "./schemas-command.ts";
+import { addServeCommand } from "./serve-command.ts";
 import { plain } from "./terminal.ts";
 
 /** Bad usage or configuration, and what keeps anything from being begun: nothing was done, the set-up is to be mended. */
 const usageCodes = new Set([
   "USAGE",
   "CONFIG_INVALID",
+  "ALREADY_REGISTERED",
   "POLICY_INVALID",
   "SETTINGS_INVALID",
   "DATABASE_UNREACHABLE",
@@ -59,6 +62,8 @@ function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Comma
     .version(deps.version)
     .exitOverride()
     .configureOutput({ writeOut: deps.terminal.out, writeErr: deps.terminal.err });
+  addServeCommand(program, deps);
+  addDemoCommand(program, deps, finish);
   addRunCommand(program, deps, finish);
   addDoctorCommand(program, deps, finish);
   addAuditCommands(program, deps, finish);

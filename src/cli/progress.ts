@@ -7,6 +7,7 @@ const phaseTitles: Readonly<Record<RunPhase, string>> = {
   verify_before: "tests before",
   work: "work",
   verify_after: "tests after",
+  publish: "publish",
   settle: "settle",
 };
 

@@ -12,7 +12,7 @@ export function reportJson(report: RunReport): JsonObject {
     stop_reason: report.stopReason,
     title: report.title,
     summary: report.summary,
-    pull_request: null,
+    pull_request: pullRequestJson(report.pullRequest),
     patch: report.patch,
     patch_kept: report.patchKept,
     diff_stat: report.diffStat,
@@ -31,6 +31,11 @@ export function reportJson(report: RunReport): JsonObject {
     duration_ms: report.durationMs,
   };
 }
+
+const pullRequestJson = (opened: RunReport["pullRequest"]): JsonObject | null =>
+  opened === null
+    ? null
+    : { number: opened.number, url: opened.url, head_sha: opened.headSha, diff_stat: opened.diffStat };
 
 const testsJson = (tests: TestRun | null): JsonObject | null =>
   tests === null
@@ -58,14 +63,6 @@ const actionJson = (outcome: ActionOutcome): JsonObject => ({
 
 /** The end of a run for a person: the action table, the verdict, where the patch is and how to look further. */
 export function reportText(report: RunReport): string {
-  const rows = report.actions.map((outcome) => [
-    outcome.tool,
-    outcome.decision?.effect ?? "-",
-    outcome.state,
-    outcome.status,
-    duration(outcome.durationMs),
-    reasonOf(outcome),
-  ]);
   const { files, added, removed } = report.diffStat;
   const kept = report.patchKept === null ? "none" : `npx --no ${report.patchKept}`;
   const lines = [
@@ -77,18 +74,38 @@ export function reportText(report: RunReport): string {
       ? []
       : [`left out    ${report.leftOut.join(", ")} (no authorized action wrote it)`]),
     ...report.withheld.map(({ path, policyIds }) => `withheld    ${path} (${policyIds.join(", ")})`),
+    ...(report.pullRequest === null
+      ? []
+      : [`opened      pull request #${report.pullRequest.number}, ${report.pullRequest.url}`]),
     `patch       ${kept}`,
-    `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${report.ledger.verified ? "verified" : "NOT VERIFIED"}`,
+    `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${verifiedText(report.ledger.verified)}`,
     `trace       ${report.traceId}`,
     `tokens      ${report.tokens.input} in, ${report.tokens.output} out`,
     `time        ${duration(report.durationMs)}`,
     `look at     npx --no countersign audit show ${report.runId}`,
   ];
-  const actions = table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]);
-  return `\n${actions}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
+  return `\n${actionTable(report.actions)}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
 }
 
-function testsText(tests: TestRun | null): string {
+function verifiedText(isVerified: boolean | null): string {
+  if (isVerified === null) return "not verified here";
+  return isVerified ? "verified" : "NOT VERIFIED";
+}
+
+/** Each action: what was decided, what became of it, and why where it did nothing. */
+export function actionTable(actions: readonly ActionOutcome[]): string {
+  const rows = actions.map((outcome) => [
+    outcome.tool,
+    outcome.decision?.effect ?? "-",
+    outcome.state,
+    outcome.status,
+    duration(outcome.durationMs),
+    reasonOf(outcome),
+  ]);
+  return table([["ACTION", "DECISION", "STATE", "RESULT", "TIME", "REASON"], ...rows]);
+}
+
+export function testsText(tests: TestRun | null): string {
   if (tests === null) return "not run";
   if (tests.missing !== null) return "not run";
   if (tests.timedOut) return "timed out";

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { CountersignError } from "../domain/index.ts";
 
 /** Nothing of the machine's or the user's git configuration takes part; author and date are fixed, so that the commit is too. */
-const environment = {
+export const quietGit = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: "/nonexistent",
   LC_ALL: "C.UTF-8",
@@ -24,7 +24,7 @@ const run = promisify(execFile);
 export async function commitOnce(folder: string, message: string, signal: AbortSignal): Promise<string> {
   const git = async (...args: readonly string[]): Promise<string> => {
     try {
-      return (await run("git", ["-C", folder, ...args], { env: environment, signal })).stdout.trim();
+      return (await run("git", ["-C", folder, ...args], { env: quietGit, signal })).stdout.trim();
     } catch (error) {
       signal.throwIfAborted();
       throw gitFailed(folder, args, error);

@@ -38,8 +38,13 @@ export type ToolCallPlace = {
 
 /** What an action would touch, known from its typed arguments alone, before anything is looked at. */
 export type Effect =
-  | { readonly kind: "read_path" | "write_path" | "create_path" | "delete_path"; readonly path: string }
-  | { readonly kind: "search_tree" | "execute" | "finish" };
+  | {
+      readonly kind: "read_path" | "write_path" | "create_path" | "delete_path";
+      readonly path: string;
+      /** Set where the path itself is to become a symbolic link. */
+      readonly symlink?: boolean;
+    }
+  | { readonly kind: "search_tree" | "execute" | "finish" | "publish" };
 
 /** A path as the policy sees it (AUD-22), resolved in the checkout before the decision. */
 export type PathFact = {

@@ -6,6 +6,10 @@ import type { JsonObject } from "./json.ts";
  */
 export const errorCatalogue = {
   ABORTED: { retryable: false, remedy: "start the run again when you are ready" },
+  ALREADY_REGISTERED: {
+    retryable: false,
+    remedy: "use the App that is registered, or move its credentials away first and delete the App on GitHub",
+  },
   APPROVAL_NOT_OPEN: { retryable: false, remedy: "list what is waiting with `countersign runs show <run>`" },
   BUBBLEWRAP_MISSING: {
     retryable: false,
@@ -16,6 +20,7 @@ export const errorCatalogue = {
     retryable: true,
     remedy: "check `DATABASE_URL` and that the server answers, or unset it to use the embedded database",
   },
+  DEMO_FAILED: { retryable: true, remedy: "run `countersign doctor --sandbox` and try the demo again" },
   DISK_FULL: { retryable: true, remedy: "free space on the disk of `COUNTERSIGN_HOME` and start again" },
   EMBEDDED_DATABASE_FAILED: {
     retryable: true,
@@ -89,6 +94,10 @@ export const errorCatalogue = {
   NOT_A_REPOSITORY: { retryable: false, remedy: "name the folder of a git repository that has at least one commit" },
   NOT_FOUND: { retryable: false, remedy: "list what there is with `countersign runs list`" },
   POLICY_INVALID: { retryable: false, remedy: "correct the policy file at the place that the message names" },
+  REGISTRATION_FAILED: {
+    retryable: true,
+    remedy: "open the address of the form once more: what GitHub hands over is good once, and for an hour",
+  },
   RUN_UID_UNUSABLE: {
     retryable: false,
     remedy: "set COUNTERSIGN_RUN_UIDS to a user id or range that owns nothing, for example `64200-64299`",

@@ -37,4 +37,10 @@ export const newApprovalId = (source: IdSource): ApprovalId => uuidV7(source) as
 
 /** The id, or null where the text is no UUID in lower case. */
 export const parseRunId = (text: string): RunId | null => (uuidForm.test(text) ? (text as RunId) : null);
+/** The trace id, or null where the text is no 32 lower-case hex digits. */
+export const parseTraceId = (text: string): TraceId | null => (/^[0-9a-f]{32}$/.test(text) ? (text as TraceId) : null);
 export const parseActionId = (text: string): ActionId | null => (uuidForm.test(text) ? (text as ActionId) : null);
+
+/** Of the header `X-GitHub-Delivery`, which is not signed: null where it has another form than an id. */
+export const parseDeliveryId = (text: string): DeliveryId | null =>
+  /^[A-Za-z0-9_-]{1,64}$/.test(text) ? (text as DeliveryId) : null;

@@ -37,6 +37,15 @@ export {
   type TreeEntry,
 } from "./change-set.ts";
 export {
+  answeredCodes,
+  type DeliveryAnswer,
+  type DeliveryCode,
+  type DeliveryResult,
+  ignoredCodes,
+  refusedCodes,
+  type StopCause,
+} from "./delivery.ts";
+export {
   argumentsCommitment,
   argumentsDigest,
   deriveRunKey,
@@ -62,7 +71,9 @@ export {
   newEntryId,
   newRunId,
   parseActionId,
+  parseDeliveryId,
   parseRunId,
+  parseTraceId,
   type RandomBytes,
   type RunId,
   type TraceId,

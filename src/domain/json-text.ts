@@ -10,14 +10,14 @@ import {
 
 /**
  * Reads one JSON text strictly: what two parsers might read differently is refused, not guessed (AUD-14). Bytes must be
- * UTF-8 without a byte order mark. Never normalises Unicode.
+ * UTF-8 without a byte order mark. Never normalises Unicode. `sizeLimitBytes`: for texts that the gate never sees.
  */
-export function parseStrictJson(text: string | Uint8Array): JsonParsed {
+export function parseStrictJson(text: string | Uint8Array, sizeLimitBytes = jsonSizeLimitBytes): JsonParsed {
   if (typeof text === "string") {
-    if (Buffer.byteLength(text) > jsonSizeLimitBytes) return { kind: "refused", code: "too_large", position: 0 };
+    if (Buffer.byteLength(text) > sizeLimitBytes) return { kind: "refused", code: "too_large", position: 0 };
     return parseJsonText(text);
   }
-  if (text.byteLength > jsonSizeLimitBytes) return { kind: "refused", code: "too_large", position: 0 };
+  if (text.byteLength > sizeLimitBytes) return { kind: "refused", code: "too_large", position: 0 };
   if (!isUtf8(text)) return { kind: "refused", code: "invalid_utf8", position: firstInvalidByte(text) };
   return parseJsonText(new TextDecoder("utf-8", { ignoreBOM: true }).decode(text));
 }

@@ -19,6 +19,9 @@ export type EntryType = "action" | "decision" | "turn" | "run" | "service";
  * Keys of it that others read: `tool` (proposed), `argumentsDigest`, `commitments` (by sealed field), `effect` and
  * `policyIds` (decision), `approvalId`, `stage` and `code` (invalid), `errorCode` (failed_definite), `code`
  * (succeeded with an error, else null), `cause` (cancelled, unknown), `applied` (resolved_by_person), `kind` (turn, run, service).
+ * The trace also reads: `rawDigest`, `toolCallId` (proposed), `risk`, `channel` (approval answers), `recipe` and `round`
+ * (reconciling); of a turn `requestModel`, `serverAddress`, `serverPort`, `usage`; of a run `status`, `phase`, `conclusion`,
+ * `stopReason`, `baseSha`, `headBranch`, `headSha`, `pullRequest`, `issueNumber`, `version`.
  */
 export type NewEntry = {
   readonly type: EntryType;

@@ -31,6 +31,7 @@ export const refusalCodes = [
   "approval_denied",
   "approval_expired",
   "budget_exceeded",
+  "github_failed",
 ] as const;
 
 export type RefusalCode = (typeof refusalCodes)[number];

@@ -1,14 +1,18 @@
 import type { z } from "zod";
 import type {
   ActionGroup,
+  ActionId,
   ChangeSet,
+  CountersignError,
   Effect,
   JsonObject,
   PathFact,
   Refusal,
   ResultStatus,
   Risk,
+  RunId,
 } from "../domain/index.ts";
+import type { GithubWriter } from "../github/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import type { Fingerprints } from "./fingerprints.ts";
 import type { SavedPages } from "./saved-pages.ts";
@@ -27,6 +31,15 @@ export type ActionContext = {
   readonly actionId: string;
   /** Left of the run's wall clock; no timeout may be longer. */
   readonly leftMs: number;
+};
+
+/** What an action on GitHub may touch. It sees no checkout: what is published is named by its arguments. */
+export type GithubContext = {
+  readonly writer: GithubWriter;
+  readonly runId: RunId;
+  readonly actionId: ActionId;
+  /** The bytes to publish; null where the run has none at hand, as after a crash. */
+  readonly changeSet: ChangeSet | null;
 };
 
 /** What the repository's and the operator's settings say to the actions. */
@@ -64,6 +77,33 @@ export type Executed<Facts> = {
   readonly evidence: JsonObject;
 };
 
+/** An effect elsewhere that did not come about, or whose answer was lost (AUD-63). */
+export type Unfinished =
+  | { readonly kind: "not_applied"; readonly error: CountersignError }
+  | {
+      readonly kind: "unknown";
+      readonly cause: "timeout" | "reset" | "server_error";
+      readonly error: CountersignError;
+    };
+
+/** What a look at the world told about an effect. `evidence` is safe for the ledger: what was read, request ids. */
+export type Looked<Facts> =
+  | { readonly kind: "applied"; readonly executed: Executed<Facts> }
+  | { readonly kind: "not_applied"; readonly evidence: JsonObject }
+  | { readonly kind: "inconclusive"; readonly evidence: JsonObject };
+
+/** By what an effect is found again after its answer was lost (AUD-61). Needs the arguments alone, so that it works after a crash. */
+export type Reconciliation<Arguments, Facts, Context> = {
+  /** How the world is looked at, in words. */
+  readonly recipe: string;
+  /** What the write relies on and the other side enforces. */
+  readonly precondition: string;
+  readonly naturalKey: (context: Context, args: Arguments) => string;
+  readonly expectedSha: (args: Arguments) => string | null;
+  readonly deadlineMs: number;
+  readonly look: (context: Context, args: Arguments, sinceIso: string, signal: AbortSignal) => Promise<Looked<Facts>>;
+};
+
 /** What the model reads and what machines read. */
 export type Presented = {
   readonly status: ResultStatus;
@@ -77,7 +117,7 @@ export type Presented = {
  * One action in the three acts that its reader sees: prepare (`Arguments`, `effects`, `prepare`), execute, settle (`present`).
  * One file an action under `gateway/actions/`.
  */
-export type ActionDescription<Arguments, Plan, Facts> = {
+export type ActionDescription<Arguments, Plan, Facts, Context = ActionContext> = {
   readonly name: string;
   /** For the model: what it is for, when another tool is better, its caps (ACI-17). Null for the host's own actions. */
   readonly description: string | null;
@@ -85,17 +125,24 @@ export type ActionDescription<Arguments, Plan, Facts> = {
   readonly reason: string;
   readonly group: ActionGroup;
   readonly risk: Risk;
-  /** Whether its work is done in the sandbox, so that it never runs beside a host file call (ACI-63). */
-  readonly place: "host" | "sandbox";
+  /**
+   * Where its work is done: in the sandbox, so that it never runs beside a host file call (ACI-63), or on GitHub, so that it
+   * is given a `GithubContext` and its paths are taken as named.
+   */
+  readonly place: "host" | "sandbox" | "github";
   /** Arguments whose change voids an approval (AUD-35). */
   readonly semanticFields: readonly string[];
   readonly Arguments: z.ZodType<Arguments>;
   readonly Record: z.ZodType<JsonObject>;
   readonly effects: (args: Arguments) => readonly Effect[];
+  /** What the policy sees of the arguments in the request for this path, or for the whole; absent: all of them. */
+  readonly policyInput?: (args: Arguments, path: PathFact | null) => JsonObject;
   /** Reads only. Takes facts again and refuses where they no longer hold. */
-  readonly prepare: (context: ActionContext, args: Arguments, signal: AbortSignal) => Promise<Prepared<Plan>>;
+  readonly prepare: (context: Context, args: Arguments, signal: AbortSignal) => Promise<Prepared<Plan>>;
   /** The effect, and nothing else. */
-  readonly execute: (context: ActionContext, plan: Plan, signal: AbortSignal) => Promise<Executed<Facts>>;
+  readonly execute: (context: Context, plan: Plan, signal: AbortSignal) => Promise<Executed<Facts> | Unfinished>;
   /** Words the answer; remembers what was read or written. */
-  readonly present: (context: ActionContext, args: Arguments, executed: Executed<Facts>) => Presented;
+  readonly present: (context: Context, args: Arguments, executed: Executed<Facts>) => Presented;
+  /** Set where the effect outlives the checkout: a lost answer is settled by looking. */
+  readonly reconciliation?: Reconciliation<Arguments, Facts, Context>;
 };

@@ -1,10 +1,11 @@
-import { canonicalBytes, type Decision, type JsonObject } from "../domain/index.ts";
+import { canonicalBytes, type Decision, fieldCommitment, type JsonObject, type LedgerEntry } from "../domain/index.ts";
 import type { NewBatch } from "../ledger/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AuthorizedAction } from "./authorized-action.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { ParsedAction } from "./parse.ts";
 import type { RunContext } from "./run-context.ts";
+import type { Settlement } from "./settlement.ts";
 import { batchOf, commitArguments, digestOf, encode, type Step, stepOf, type Trail } from "./trail.ts";
 import type { ReadyAction } from "./validate.ts";
 
@@ -30,6 +31,7 @@ export function proposal(catalogue: Catalogue, run: RunContext, trail: Trail): N
     ordinal: proposed.call?.ordinal ?? null,
     modelResponseId: idOrNull(proposed.call?.modelResponseId),
     rawSizeBytes: raw.byteLength,
+    rawDigest: digestOf(run, trail, null),
     compensates: proposed.compensates,
   };
   const texts = isKnown ? { raw } : { raw, tool: encode(proposed.tool) };
@@ -62,6 +64,7 @@ export function authorizedSteps(run: RunContext, trail: Trail, action: Authorize
     argumentsCommitment: commitArguments(trail, parsed.canonical),
     argumentsDigest: digestOf(run, trail, parsed.canonical),
     approvalId: trail.approvalId,
+    risk: action.facts.risk,
   };
   return [
     decisionStep(run, trail, parsed, decision),
@@ -71,15 +74,14 @@ export function authorizedSteps(run: RunContext, trail: Trail, action: Authorize
 
 /** The decision, the intent with its preconditions, and the start: durable before the effect. */
 export function decisionAndIntent(run: RunContext, trail: Trail, ready: ReadyAction): NewBatch {
-  const { authorized } = ready;
+  const { authorized, settlement } = ready;
   const { facts, parsed } = authorized;
   const evidence: JsonObject = {
     preconditions: ready.preconditions.map(({ name, holds }) => ({ name, holds })),
     effectKind: parsed.action.group,
     risk: facts.risk,
     operationKey: operationKey(trail, parsed.action.name),
-    // An action in the checkout whose outcome is lost is settled by dropping the checkout (AUD-66).
-    reconcileRecipe: "drop_workspace",
+    ...settlementEvidence(trail, settlement),
     // AUD-14: nothing is normalised, but a path that two systems may spell differently is flagged.
     pathsNotNfcCount: facts.paths.filter(({ requested }) => requested !== requested.normalize("NFC")).length,
   };
@@ -87,13 +89,31 @@ export function decisionAndIntent(run: RunContext, trail: Trail, ready: ReadyAct
   const intent = canonicalBytes({
     paths: facts.paths.map(({ resolved }) => resolved),
     preconditions: ready.preconditions.map((precondition) => ({ ...precondition })),
+    ...(settlement === null ? {} : { naturalKey: settlement.naturalKey }),
     ...ready.intent,
   });
   return batchOf([
     ...authorizedSteps(run, trail, authorized),
     stepOf(run, trail, "intent_recorded", { evidence, texts: { intent } }),
-    stepOf(run, trail, "started", { evidence: { fencingToken: run.lease.fencingToken }, try: 1 }),
+    startedStep(run, trail, 1),
   ]);
+}
+
+/** When the intent became durable: an effect of it can't be older. */
+export const intentTime = (appended: readonly LedgerEntry[]): string =>
+  appended.find(({ state }) => state === "intent_recorded")?.time ?? "";
+
+/** A start of the action, numbered from 1 (AUD-10). */
+export const startedStep = (run: RunContext, trail: Trail, number: number): Step =>
+  stepOf(run, trail, "started", { evidence: { fencingToken: run.lease.fencingToken }, try: number });
+
+/** The natural key may hold a label or a branch of the repository's own: it is sealed, and its commitment stands for it. */
+function settlementEvidence(trail: Trail, settlement: Settlement | null): JsonObject {
+  // An action in the checkout whose outcome is lost is settled by dropping the checkout (AUD-66).
+  if (settlement === null) return { reconcileRecipe: "drop_workspace" };
+  const { recipe, precondition, naturalKey, expectedSha, deadlineMs } = settlement;
+  const idempotencyKey = fieldCommitment("idempotency_key", trail.nonce, encode(naturalKey));
+  return { reconcileRecipe: recipe, precondition, idempotencyKey, expectedSha, deadlineMs };
 }
 
 /** From run, turn, ordinal and tool alone, so that it is the same after a take-over (ACI-45). */

@@ -1,16 +1,28 @@
-import { isCountersignError } from "../domain/index.ts";
+import { type CountersignError, isCountersignError } from "../domain/index.ts";
+import type { Unfinished } from "./action-description.ts";
 import { finishResult } from "./outcome.ts";
+import type { Effected } from "./settlement.ts";
 import type { Trail } from "./trail.ts";
-import type { Effected, ReadyAction } from "./validate.ts";
+import type { ReadyAction } from "./validate.ts";
 
 /** How the effect ended, as far as can be known. `error` goes on to the caller once this is recorded. */
 export type Execution = { readonly ready: ReadyAction; readonly durationMs: number } & (
   | { readonly kind: "executed"; readonly executed: Effected }
   /** Nothing was done, and that is certain. `proof` says why. */
   | { readonly kind: "not_done"; readonly error: unknown; readonly proof: string }
+  /** The other side refused it, or it was never sent: an outcome, not a throw. */
+  | { readonly kind: "not_applied"; readonly error: CountersignError }
+  /** The answer of the other side was lost: settled by looking there. */
+  | LostAnswer
   /** It can't be said whether anything was done. */
   | { readonly kind: "unknown"; readonly error: unknown }
 );
+
+export type LostAnswer = {
+  readonly kind: "lost";
+  readonly cause: Extract<Unfinished, { readonly kind: "unknown" }>["cause"];
+  readonly error: CountersignError;
+};
 
 /** The only act with an effect. Never throws: what went wrong is recorded first. */
 export async function execute(trail: Trail, ready: ReadyAction, signal: AbortSignal): Promise<Execution> {
@@ -22,6 +34,7 @@ export async function execute(trail: Trail, ready: ReadyAction, signal: AbortSig
   }
   try {
     const effected = await ready.effect(signal);
+    if ("kind" in effected) return { ready, durationMs: durationMs(), ...unfinished(effected) };
     const presented = finishResult(trail, ready.authorized.parsed, durationMs(), effected.presented);
     return { kind: "executed", ready, durationMs: durationMs(), executed: { ...effected, presented } };
   } catch (error) {
@@ -33,3 +46,6 @@ export async function execute(trail: Trail, ready: ReadyAction, signal: AbortSig
     return { kind: "unknown", ready, durationMs: durationMs(), error };
   }
 }
+
+const unfinished = (effect: Unfinished) =>
+  effect.kind === "unknown" ? ({ ...effect, kind: "lost" } as const) : effect;

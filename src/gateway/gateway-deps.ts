@@ -14,4 +14,6 @@ export type GatewayDeps = IdSource & {
   readonly openQuestions: Map<ApprovalId, PendingApproval>;
   /** How long a question waits for its answer (AUD-38). */
   readonly approvalExpiresAfterMs: number;
+  /** Waits, or throws the signal's reason: between two looks at what became of a lost answer. */
+  readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
 };

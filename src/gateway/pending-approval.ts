@@ -8,7 +8,7 @@ import {
   type JsonValue,
 } from "../domain/index.ts";
 import type { Transaction } from "../store/index.ts";
-import type { Facts } from "./facts.ts";
+import { type Facts, workspaceOf } from "./facts.ts";
 import type { ParsedAction } from "./parse.ts";
 import type { RunContext } from "./run-context.ts";
 import { commitArguments, type Trail } from "./trail.ts";
@@ -51,13 +51,19 @@ export async function bindingsOf(
     repositoryPolicyDigest: decision.repositoryPolicyDigest,
     risk: facts.risk,
     requester: run.requesterReference,
-    content: parsed.action.group === "execute" ? await treeContent(run) : await fileContents(run, facts),
+    content: await contentOf(run, parsed, facts),
   };
+}
+
+/** Bytes that go to GitHub are named by their blob ids in the arguments, and so bound with them. */
+function contentOf(run: RunContext, { action }: ParsedAction, facts: Facts): Promise<JsonValue> {
+  if (action.place === "github") return Promise.resolve({});
+  return action.group === "execute" ? treeContent(run) : fileContents(run, facts);
 }
 
 /** Of the whole tree as it is now, every byte read: what is known of it from before may be outdated. */
 async function treeContent(run: RunContext): Promise<JsonValue> {
-  const reading = await run.workspace.readBack();
+  const reading = await workspaceOf(run).readBack();
   return reading.kind === "read" ? reading.fingerprint : { refused: reading.causes };
 }
 
@@ -66,7 +72,7 @@ const largestBoundFileBytes = 64 * 1024 * 1024;
 async function fileContents(run: RunContext, facts: Facts): Promise<JsonObject> {
   const contents: Record<string, string> = {};
   for (const { resolved } of facts.paths) {
-    const read = await run.workspace.readFile(resolved, largestBoundFileBytes);
+    const read = await workspaceOf(run).readFile(resolved, largestBoundFileBytes);
     contents[resolved] = read.kind === "file" ? read.sha256 : read.kind;
   }
   return contents;

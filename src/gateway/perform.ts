@@ -1,13 +1,13 @@
 import type { ActionOutcome, ProposedAction } from "../domain/index.ts";
 import { seal } from "./authorized-action.ts";
-import { approvalUse, decisionAndIntent, proposal } from "./batches.ts";
+import { approvalUse, decisionAndIntent, intentTime, proposal } from "./batches.ts";
 import { execute } from "./execute.ts";
 import { takeFacts, toRequests } from "./facts.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { type ParsedAction, parse } from "./parse.ts";
+import { settle } from "./reconcile.ts";
 import { recordRefused, recordWithheld } from "./record.ts";
 import { cancelOnThrow, recordCancelled } from "./record-cancelled.ts";
-import { recordExecution } from "./record-execution.ts";
 import type { RunContext } from "./run-context.ts";
 import { beginTrail, openTrail, type Trail } from "./trail.ts";
 import { validate } from "./validate.ts";
@@ -56,6 +56,7 @@ export async function carryOut(
   if (signal.aborted) return recordCancelled(deps, run, trail, { action: authorized, signal });
 
   // INVARIANT: no entry, no effect (test/gateway/no-entry-no-effect.test.ts)
-  await deps.ledger.append(run.lease, decisionAndIntent(run, trail, ready), approvalUse(trail)); // 2 of 3: one transaction
-  return recordExecution(deps, run, trail, await execute(trail, ready, signal)); // 3 of 3: aborts and throws are outcomes too
+  const durable = await deps.ledger.append(run.lease, decisionAndIntent(run, trail, ready), approvalUse(trail)); // 2 of 3: one transaction
+  const execution = await execute(trail, ready, signal); // aborts and throws are outcomes too
+  return settle(deps, run, { trail, execution, intentAt: intentTime(durable) }, signal); // 3 of 3: a lost answer is looked for
 }

@@ -63,7 +63,7 @@ export async function recordWithheld(
   if (withheld.kind === "approval_pending" && run.approvalChannel !== "none") {
     return askForApproval(deps, run, trail, withheld);
   }
-  const { parsed, decision } = withheld;
+  const { parsed, decision, facts } = withheld;
   const refusal =
     withheld.kind === "denied" ? deniedBy(decision) : approvalUnavailable(decision.policyIds[0] ?? "default_deny");
   const result = refusalResult(deps, trail, parsed, refusal);
@@ -71,6 +71,7 @@ export async function recordWithheld(
     code: refusal.code,
     argumentsCommitment: commitArguments(trail, parsed.canonical),
     argumentsDigest: digestOf(run, trail, parsed.canonical),
+    risk: facts.risk,
   };
   const denied = { evidence, texts: { result: resultBytes(result) }, decisionId: decision.decisionId };
   const steps = [decisionStep(run, trail, parsed, decision), stepOf(run, trail, "denied", denied)];

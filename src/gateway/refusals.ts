@@ -1,4 +1,4 @@
-import type { JsonObject, Refusal, RefusalCode } from "../domain/index.ts";
+import type { ErrorCode, JsonObject, Refusal, RefusalCode } from "../domain/index.ts";
 
 /** The call that is refused, as the model made it. */
 export type Call = { readonly tool: string; readonly arguments: JsonObject };
@@ -374,4 +374,12 @@ export const budgetExceeded = (
     allowed: `at most ${Math.max(0, amounts.limit - amounts.used)} more`,
     remedy: "ask for less, or end the run with `finish`",
     example: smaller,
+  });
+
+/** A write to GitHub that was not done. The foreign message of the error stays out: it may hold anything (AUD-83). */
+export const githubFailed = (tool: string, error: { readonly code: ErrorCode; readonly remedy: string }): Refusal =>
+  refusal("github_failed", {
+    received: `${tool} was not done on GitHub: ${error.code}`,
+    allowed: "writes that GitHub accepts from the App in this repository",
+    remedy: error.remedy,
   });

@@ -8,12 +8,16 @@ import type {
   RunStatus,
   TraceId,
 } from "../domain/index.ts";
+import type { GithubWriter } from "../github/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RepositoryPolicies } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import type { ActionSettings } from "./action-description.ts";
 import type { Fingerprints } from "./fingerprints.ts";
 import type { SavedPages } from "./saved-pages.ts";
+
+/** What a run has that neither reads nor writes a GitHub. */
+export const withoutGithub = { github: null, runBranch: null, publishing: null, isPathApproved: () => false } as const;
 
 /** What the gateway knows of the run that it serves. Facts that change are functions, asked at each action. */
 export type RunContext = {
@@ -28,8 +32,16 @@ export type RunContext = {
   readonly repositoryPolicies: RepositoryPolicies;
   readonly runState: () => RunStatus;
   readonly budgetLeft: () => BudgetLeft;
-  /** The run's checkout; for the host's verification a fresh one. */
-  readonly workspace: Workspace;
+  /** The run's checkout; for the host's verification a fresh one. Null where only GitHub is written to. */
+  readonly workspace: Workspace | null;
+  /** The only hand that changes anything on GitHub; null for a run without a GitHub. */
+  readonly github: GithubWriter | null;
+  /** The one branch that this run may write (AUD-23). */
+  readonly runBranch: string | null;
+  /** The bytes that `push_commit` publishes; its arguments name them by path, mode and blob id. */
+  readonly publishing: { readonly changeSet: ChangeSet } | null;
+  /** Whether a person approved the last action on this path, with content unchanged since (AUD-21). */
+  readonly isPathApproved: (path: string) => boolean;
   readonly fingerprints: Fingerprints;
   readonly pages: SavedPages;
   readonly settings: ActionSettings;

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { canonicalBytes, type JsonObject, parseStrictJson, type Refusal } from "../domain/index.ts";
-import type { Workspace } from "../workspace/index.ts";
-import type { ActionContext, Executed, Precondition, Presented } from "./action-description.ts";
+import { contextOf } from "./action-context.ts";
+import type { Precondition, Unfinished } from "./action-description.ts";
 import type { AuthorizedAction } from "./authorized-action.ts";
 import { takeFacts } from "./facts.ts";
 import { budgetExceeded, notExecuted } from "./refusals.ts";
 import type { RunContext } from "./run-context.ts";
+import { type Effected, type Settlement, settlementOf, worded } from "./settlement.ts";
 
 /** Authorized, and every precondition holds: what execute takes. */
 export type ReadyAction = {
@@ -15,10 +16,10 @@ export type ReadyAction = {
   /** What is known of the effect before it happens; sealed with the intent entry. */
   readonly intent: JsonObject;
   /** The effect; then the words for it. */
-  readonly effect: (signal: AbortSignal) => Promise<Effected>;
+  readonly effect: (signal: AbortSignal) => Promise<Effected | Unfinished>;
+  /** How a lost answer is settled; null where the checkout is dropped for it. */
+  readonly settlement: Settlement | null;
 };
-
-export type Effected = Pick<Executed<unknown>, "changeSet" | "evidence"> & { readonly presented: Presented };
 
 type Refused = { readonly kind: "refused"; readonly refusal: Refusal };
 
@@ -28,27 +29,28 @@ export async function validate(
   authorized: AuthorizedAction,
   signal: AbortSignal,
 ): Promise<ReadyAction | Refused> {
-  const refusal = outdated(authorized) ?? (await changedFacts(run, authorized)) ?? spentBudget(run);
+  const refusal = outdated(authorized) ?? (await changedFacts(run, authorized)) ?? spentBudget(run, authorized);
   if (refusal !== null) return { kind: "refused", refusal };
   const { action } = authorized.parsed;
   const args = decidedArguments(authorized);
   const context = contextOf(run, authorized);
+  const settlement = settlementOf(action, context, args);
   const prepared = await action.prepare(context, args, signal);
   switch (prepared.kind) {
     case "refused":
       return prepared;
     case "already_done": {
       const effected = { changeSet: null, evidence: { alreadyApplied: true }, presented: prepared.presented };
-      return { kind: "ready", authorized, preconditions: [], intent: {}, effect: () => Promise.resolve(effected) };
+      const effect = (): Promise<Effected> => Promise.resolve(effected);
+      return { kind: "ready", authorized, preconditions: [], intent: {}, effect, settlement };
     }
     case "ready": {
       const { plan, preconditions, intent } = prepared;
-      const effect = async (executeSignal: AbortSignal): Promise<Effected> => {
+      const effect = async (executeSignal: AbortSignal): Promise<Effected | Unfinished> => {
         const executed = await action.execute(context, plan, executeSignal);
-        const { changeSet, evidence } = executed;
-        return { changeSet, evidence, presented: action.present(context, args, executed) };
+        return "kind" in executed ? executed : worded(action, context, args, executed);
       };
-      return { kind: "ready", authorized, preconditions, intent, effect };
+      return { kind: "ready", authorized, preconditions, intent, effect, settlement };
     }
   }
 }
@@ -68,8 +70,9 @@ async function changedFacts(run: RunContext, authorized: AuthorizedAction): Prom
   return notExecuted(callOf(authorized), "a path leads elsewhere than when it was decided on");
 }
 
-function spentBudget(run: RunContext): Refusal | null {
-  if (run.budgetLeft().seconds > 0) return null;
+/** A run that has used up its time still tells GitHub so. */
+function spentBudget(run: RunContext, { parsed }: AuthorizedAction): Refusal | null {
+  if (run.budgetLeft().seconds > 0 || parsed.action.place === "github") return null;
   return budgetExceeded("seconds of the run", { limit: 0, used: 0, asked: 1 }, null);
 }
 
@@ -78,28 +81,4 @@ function decidedArguments({ decidedBytes }: AuthorizedAction): JsonObject {
   const read = parseStrictJson(decidedBytes);
   if (read.kind === "refused") throw new Error(`canonical arguments that the gate refuses: \`${read.code}\``);
   return read.value as JsonObject;
-}
-
-function contextOf(run: RunContext, authorized: AuthorizedAction): ActionContext {
-  const { facts, parsed } = authorized;
-  return {
-    workspace: pinned(run.workspace, authorized),
-    fingerprints: run.fingerprints,
-    pages: run.pages,
-    paths: facts.paths,
-    settings: run.settings,
-    turn: parsed.proposed.call?.turn ?? 0,
-    actionId: parsed.proposed.actionId,
-    leftMs: run.budgetLeft().seconds * 1000,
-  };
-}
-
-/** The hands, with each decided path leading where it led at the decision: a link changed since then leads nowhere else. */
-function pinned(workspace: Workspace, { facts }: AuthorizedAction): Workspace {
-  const places = new Map(facts.paths.map(({ kind: _effect, ...place }) => [place.requested, place]));
-  const resolve: Workspace["resolve"] = (path) => {
-    const place = places.get(path);
-    return place === undefined ? workspace.resolve(path) : Promise.resolve({ kind: "inside", ...place });
-  };
-  return { ...workspace, resolve };
 }

@@ -1,11 +1,12 @@
 /**
  * GitHub as we speak to it: the only Octokit calls of the product, reads apart from writes, and the texts that go out.
  * Door: `openGithub`, whose reader and writer stand for one repository; `githubWrites`, the table of what each write is
- * found again by; `inert`, `fenced`, `cutText` and the markers.
+ * found again by; `convertManifest`; `inert`, `fenced`, `cutText` and the markers.
  * Never: repeats a write, follows an address out of an answer to another host, writes a token anywhere but into a header,
  * decides whether something may be done, or takes a name or a path out of an error.
  */
 export { checkPermissions, neededPermissions, type PermissionFinding } from "./app-permissions.ts";
+export { type AppWebhook, readAppWebhook } from "./app-webhook.ts";
 export type {
   AppFacts,
   CheckRunFacts,
@@ -24,6 +25,7 @@ export type {
 export type { Github, GithubDeps, GithubReader, GithubSettings, GithubWriter, RequestLine } from "./github.ts";
 export { type Marker, type MarkersRead, markerOf, readMarker } from "./markers.ts";
 export { openGithub } from "./open-github.ts";
+export { convertManifest, type RegisteredApp } from "./register-app.ts";
 export { cutText, fenced, inert, textLimitBytes } from "./text.ts";
 export { githubWrites } from "./write-table.ts";
 export type {

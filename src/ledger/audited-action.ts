@@ -104,7 +104,7 @@ function actorText(actor: Actor): string {
 }
 
 /** The words of AUD-9. What was reconciled or resolved shows what was found. */
-function outcomeOf(state: ActionState, evidence: JsonObject): string {
+export function outcomeOf(state: ActionState, evidence: JsonObject): string {
   const part = (key: string): string => textOf(evidence, key) ?? "unspecified";
   const { applied } = evidence;
   const code = textOf(evidence, "code");

@@ -1,9 +1,11 @@
 /**
  * The durable, tamper-evident log of everything that is done, and the keys of what is sealed beside it.
- * Door: `openKeys`, `openLedger` with `append`, `verifyLedger`, and the questions of `audit show` and `runs list`.
+ * Door: `openKeys`, `openLedger` with `append`, `verifyLedger`, the questions of `audit show`, `audit find` and `runs list`;
+ * `startSpanSender` for the trace, which is derived from the log and never evidence beside it.
  * Never: no entry is changed or taken away, no argument or result reaches SQL unsealed, nothing here decides.
  */
 export type { AuditEvent, AuditedAction } from "./audited-action.ts";
+export { type ActionFilter, type FoundAction, type FoundActions, findActions } from "./find-actions.ts";
 export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
 export { type Ledger, type LedgerDeps, openLedger } from "./ledger.ts";
 export {
@@ -33,6 +35,16 @@ export {
 export { readForVerification } from "./read-for-verification.ts";
 export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
+export { spansOf } from "./trace/derive-spans.ts";
+export { lostSpans, type SpanCount } from "./trace/lost-spans.ts";
+export type { TraceSpan } from "./trace/span.ts";
+export {
+  type Flushed,
+  type SpanSender,
+  type SpanSenderDeps,
+  type SpanSenderSettings,
+  startSpanSender,
+} from "./trace/span-sender.ts";
 export type { Finding, FindingCode, Trust } from "./verification-walk.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export { verifyStored } from "./verify-stored.ts";

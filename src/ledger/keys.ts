@@ -21,7 +21,7 @@ export type SealPlace = {
 /** A sealed text as stored. `keyId` names the data key's subject; the key itself is in a file. */
 export type Sealed = { readonly keyId: string; readonly nonce: Uint8Array; readonly ciphertext: Uint8Array };
 
-/** The secrets of one instance. Only digests, ids and ciphertexts come out, never a key but the run key. */
+/** The secrets of one instance. Only digests, ids and ciphertexts come out, never a key but the run key and that of the markers. */
 export type Keys = {
   /** 32 lower-case hex digits, made at the first start. */
   readonly instanceId: string;
@@ -33,6 +33,8 @@ export type Keys = {
   traceId(runId: RunId): TraceId;
   /** 16 lower-case hex digits from the ids of the record that the span stands for (AUD-71). */
   spanId(...recordIds: readonly string[]): string;
+  /** Key of the markers in texts on GitHub, for whoever writes and reads them; made for this use alone (AUD-62). */
+  readonly markerKey: Uint8Array;
   /** MAC of the markers in texts on GitHub (AUD-62). */
   marker(repositoryId: string, actionId: ActionId): string;
   /** From whatever tells one effect from another (AUD-62). */
@@ -115,6 +117,7 @@ function createKeys(unlocked: Unlocked): Keys {
     createHmac("sha256", useKeys[use]).update(canonicalBytes(parts)).digest("hex");
   return {
     instanceId,
+    markerKey: instanceKey("github-marker"),
     createRun: async (runId) => {
       await make(unlocked.folder, saltName(runId), keySizeBytes);
       await dataKey(unlocked, runId, wholeRun, "make");

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { advisoryLocks, type Store, type Transaction } from "../store/index.ts";
 import type { PreparedBatch } from "./prepare-batch.ts";
+import type { TraceSpan } from "./trace/span.ts";
 
 /** Makes the row that names the log where there is none; the log's name as it then stands. */
 export function createHeadRow(store: Store, origin: string): Promise<string> {
@@ -19,9 +20,15 @@ export async function lockLedger(tx: Transaction): Promise<void> {
 
 /**
  * Writes a batch in one statement, so that it needs no transaction around it: lock, entries with all that triggers derive
- * from them, subtrees, sealed texts. Durable at its commit whatever the server's default is (AUD-4).
+ * from them, subtrees, spans that they complete, sealed texts. Durable at its commit whatever the server's default is
+ * (AUD-4). A span whose id is taken already is left out: a fault in the trace must not keep an entry from being recorded,
+ * and is found by the count of lost spans.
  */
-export async function insertBatch(db: Store["db"] | Transaction, batch: PreparedBatch): Promise<void> {
+export async function insertBatch(
+  db: Store["db"] | Transaction,
+  batch: PreparedBatch,
+  spans: readonly TraceSpan[],
+): Promise<void> {
   const { entries, nodes, fields } = batch;
   const time = entries[0]?.time ?? null;
   await sql`
@@ -39,6 +46,13 @@ export async function insertBatch(db: Store["db"] | Transaction, batch: Prepared
         ${nodes.map(({ level }) => level)}::smallint[], ${nodes.map(({ position }) => position)}::bigint[],
         ${nodes.map(({ hash }) => hash)}::bytea[]
       ) as node
+    ), traced as (
+      insert into span_outbox (run_id, entry_index, trace_id, span_id, span, created_at)
+      select span.*, ${time}::timestamptz from locked, unnest(
+        ${spans.map(({ runId }) => runId)}::uuid[], ${spans.map(({ entryIndex }) => entryIndex)}::bigint[],
+        ${spans.map(({ traceId }) => traceId)}::text[], ${spans.map(({ spanId }) => spanId)}::text[],
+        ${spans.map((span) => JSON.stringify(span))}::json[]
+      ) as span on conflict do nothing
     )
     insert into sealed (run_id, action_id, field, entry_index, key_id, nonce, ciphertext, commitment, created_at)
     select text.*, ${time}::timestamptz from locked, unnest(

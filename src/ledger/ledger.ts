@@ -25,6 +25,9 @@ import {
 } from "./prepare-batch.ts";
 import { commitRunTexts } from "./seal-committed.ts";
 import { readTail, type Tail, trimTail } from "./tail.ts";
+import { deriveBatch, type Traces } from "./trace/derive-spans.ts";
+import { recallTraces, trimTraces } from "./trace/recall-traces.ts";
+import type { TraceSpan } from "./trace/span.ts";
 
 export type LedgerDeps = {
   readonly store: Store;
@@ -38,7 +41,8 @@ export type Ledger = {
   /** `countersign/<instance id>`. */
   readonly origin: string;
   /**
-   * Adds the entries, in order and side by side, with their sealed texts: all or nothing, durable when it returns.
+   * Adds the entries, in order and side by side, with their sealed texts and the spans that they complete: all or nothing,
+   * durable when it returns.
    * `within` writes more in the same transaction, after the entries; it costs two to three round trips. A sealed field
    * belongs to the entry of its action whose `evidence.commitments` names it; to texts of the run as a whole, the first
    * entry of the run is made to commit. Throws `LEDGER_UNAVAILABLE` (where the
@@ -77,7 +81,7 @@ export async function openLedger(deps: LedgerDeps): Promise<Ledger> {
       },
     );
   }
-  const writer: Writer = { deps, origin, tail: null, turn: Promise.resolve() };
+  const writer: Writer = { deps, origin, tail: null, traces: new Map(), turn: Promise.resolve() };
   return {
     origin,
     append: (run, batch, within) => append(writer, run, batch, within),
@@ -90,8 +94,17 @@ export async function openLedger(deps: LedgerDeps): Promise<Ledger> {
   };
 }
 
-/** `tail`: what this process believes the end of the log to be; null where it must ask. `turn`: the append under way. */
-type Writer = { readonly deps: LedgerDeps; readonly origin: string; tail: Tail | null; turn: Promise<unknown> };
+/**
+ * `tail`: what this process believes the end of the log to be; null where it must ask. `traces`: what it derived from runs
+ * so far, never wrong but perhaps short. `turn`: the append under way.
+ */
+type Writer = {
+  readonly deps: LedgerDeps;
+  readonly origin: string;
+  tail: Tail | null;
+  traces: Traces;
+  turn: Promise<unknown>;
+};
 
 async function append(
   writer: Writer,
@@ -139,12 +152,12 @@ async function seal(keys: Keys, entries: readonly NewEntry[], field: SealedField
 async function appendOptimistically(writer: Writer, job: Job): Promise<readonly LedgerEntry[]> {
   for (let tries = 0; tries < optimisticTries; tries += 1) {
     try {
+      const { db } = writer.deps.store;
       const tail = await recallTail(writer, job);
-      const prepared = prepare(writer, job, tail);
+      const prepared = await prepare(writer, job, tail, db);
       writer.tail = null; // until it is known to be stored
-      await insertBatch(writer.deps.store.db, prepared);
-      writer.tail = trimTail(prepared.tail, rememberedRuns);
-      return prepared.entries;
+      await insertBatch(db, prepared.batch, prepared.spans);
+      return remember(writer, prepared);
     } catch (error) {
       if (!cameTooLate(error)) throw asLedgerError(error);
     }
@@ -163,16 +176,15 @@ async function appendLocked(
   try {
     const prepared = await writer.deps.store.transaction(async (tx) => {
       await lockLedger(tx);
-      const batch = prepare(writer, job, await readTail(tx, job.runIds));
-      await insertBatch(tx, batch);
+      const made = await prepare(writer, job, await readTail(tx, job.runIds), tx);
+      await insertBatch(tx, made.batch, made.spans);
       await within?.(tx).catch((error: unknown) => {
         foreign.error = error;
         throw error;
       });
-      return batch;
+      return made;
     });
-    writer.tail = trimTail(prepared.tail, rememberedRuns);
-    return prepared.entries;
+    return remember(writer, prepared);
   } catch (error) {
     throw error === foreign.error ? error : asLedgerError(error);
   }
@@ -187,9 +199,28 @@ async function recallTail(writer: Writer, job: Job): Promise<Tail> {
   return { ...fresh, runSizes: new Map([...tail.runSizes, ...fresh.runSizes]), states: tail.states };
 }
 
-function prepare(writer: Writer, job: Job, tail: Tail): PreparedBatch {
-  const { clock, randomBytes } = writer.deps;
-  return prepareBatch({ origin: writer.origin, nowMs: clock(), randomBytes }, job.lease, job, tail);
+/** All that one append writes, and what it makes of the traces of its runs. */
+type Prepared = { readonly batch: PreparedBatch; readonly spans: readonly TraceSpan[]; readonly traces: Traces };
+
+async function prepare(
+  writer: Writer,
+  job: Job,
+  tail: Tail,
+  db: LedgerDeps["store"]["db"] | Transaction,
+): Promise<Prepared> {
+  const { clock, randomBytes, keys } = writer.deps;
+  const runSizes = new Map(job.runIds.map((runId) => [runId, tail.runSizes.get(runId) ?? 0]));
+  const before = await recallTraces(db, keys, writer.traces, runSizes);
+  const batch = prepareBatch({ origin: writer.origin, nowMs: clock(), randomBytes }, job.lease, job, tail);
+  return { batch, ...deriveBatch(keys, before, batch.entries) };
+}
+
+/** Once it is stored. */
+function remember(writer: Writer, { batch, traces }: Prepared): readonly LedgerEntry[] {
+  writer.tail = trimTail(batch.tail, rememberedRuns);
+  const others = [...writer.traces].filter(([runId]) => !traces.has(runId));
+  writer.traces = trimTraces(new Map([...others, ...traces]), rememberedRuns);
+  return batch.entries;
 }
 
 const sqlstateOf = (error: unknown): string | null =>

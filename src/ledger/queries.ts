@@ -68,7 +68,7 @@ export async function readRunEntries(store: Store, runId: RunId): Promise<readon
 }
 
 /** What the entry says is read from the hashed bytes, never from the columns beside them. */
-function entryOf({ body, index }: { readonly body: Uint8Array; readonly index: number }): LedgerEntry {
+export function entryOf({ body, index }: { readonly body: Uint8Array; readonly index: number }): LedgerEntry {
   const read = readBody(body);
   if (read.kind === "entry") return read.entry;
   throw new CountersignError("LEDGER_UNAVAILABLE", `entry \`${index}\` of the ledger can't be read`, {

@@ -116,6 +116,23 @@ const model = z
           },
   }));
 
+const webhook = z
+  .strictObject({ body_bytes: count(kibibyte, 25 * mebibyte).default(mebibyte) })
+  .transform((value) => ({ bodyBytes: value.body_bytes }));
+
+const cap = (hour: number, day: number) =>
+  z.strictObject({ hour: count(1, 1_000_000).default(hour), day: count(1, 1_000_000).default(day) }).prefault({});
+const caps = z
+  .strictObject({ runs_per_issue: cap(5, 20), runs_per_repository: cap(30, 200), runs_per_sender: cap(30, 200) })
+  .transform((value) => ({
+    runsPerIssue: value.runs_per_issue,
+    runsPerRepository: value.runs_per_repository,
+    runsPerSender: value.runs_per_sender,
+  }));
+
+/** GitHub's numeric ids: names can be given up and taken by others. */
+const githubIds = z.array(count(1, Number.MAX_SAFE_INTEGER)).max(1_000).default([]);
+
 const fiveMinutes = 5;
 const sevenDays = 7 * 24 * 60;
 
@@ -123,6 +140,10 @@ const sevenDays = 7 * 24 * 60;
 const OperatorFile = z
   .strictObject({
     failure_policy: z.enum(["fail_operation", "shutdown"]).default("fail_operation"),
+    webhook: webhook.prefault({}),
+    allowed_bots: githubIds,
+    permitted_forks: githubIds,
+    caps: caps.prefault({}),
     approvals: z
       .strictObject({ expire_after_minutes: count(fiveMinutes, sevenDays).default(24 * 60) })
       .prefault({})
@@ -155,8 +176,10 @@ const OperatorFile = z
     tree: tree.prefault({}),
     model: model.prefault({}),
   })
-  .transform(({ failure_policy, on_failure, ...same }) => ({
+  .transform(({ failure_policy, on_failure, allowed_bots, permitted_forks, ...same }) => ({
     ...same,
+    allowedBots: allowed_bots,
+    permittedForks: permitted_forks,
     failurePolicy: failure_policy,
     onFailure: on_failure,
   }));

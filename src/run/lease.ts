@@ -6,7 +6,11 @@ const leaseMs = 60_000;
 const renewEveryMs = 20_000;
 
 /** The time until which a lease taken or renewed now is good. */
-export const leaseEnd = (nowMs: number): string => new Date(nowMs + leaseMs).toISOString();
+export const leaseEnd = (nowMs: number, forMs = leaseMs): string => new Date(nowMs + forMs).toISOString();
+
+/** How long a lease is good, and how often it is renewed. */
+export type LeaseTimes = { readonly leaseMs: number; readonly renewEveryMs: number };
+export const defaultLeaseTimes: LeaseTimes = { leaseMs, renewEveryMs };
 
 /** Holds a run's lease until it is disposed; `lost` is aborted with `LEDGER_CONFLICT` when another worker has taken it. */
 export type HeldLease = AsyncDisposable & { readonly lost: AbortSignal };
@@ -15,19 +19,19 @@ export type HeldLease = AsyncDisposable & { readonly lost: AbortSignal };
 export function holdLease(
   deps: { readonly store: Store; readonly clock: () => number },
   lease: RunLease,
-  everyMs = renewEveryMs,
+  times: LeaseTimes = defaultLeaseTimes,
 ): HeldLease {
   const lost = new AbortController();
   let renewing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    renewing = renew(deps, lease).then(
+    renewing = renew(deps, lease, times.leaseMs).then(
       (isOurs) => {
         if (!isOurs) lost.abort(new CountersignError("LEDGER_CONFLICT", `run \`${lease.runId}\` was taken over`));
       },
       // The database does not answer: the next append says so, with its own error.
       () => undefined,
     );
-  }, everyMs);
+  }, times.renewEveryMs);
   timer.unref();
   return {
     lost: lost.signal,
@@ -38,10 +42,14 @@ export function holdLease(
   };
 }
 
-async function renew(deps: { readonly store: Store; readonly clock: () => number }, lease: RunLease): Promise<boolean> {
+async function renew(
+  deps: { readonly store: Store; readonly clock: () => number },
+  lease: RunLease,
+  forMs: number,
+): Promise<boolean> {
   const renewed = await deps.store.db
     .updateTable("runs")
-    .set({ lease_expires_at: leaseEnd(deps.clock()) })
+    .set({ lease_expires_at: leaseEnd(deps.clock(), forMs) })
     .where("run_id", "=", lease.runId)
     .where("fencing_token", "=", lease.fencingToken)
     .executeTakeFirst();

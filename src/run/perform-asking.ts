@@ -1,3 +1,4 @@
+import { delay } from "../agent/index.ts";
 import type { ActionOutcome, ProposedAction } from "../domain/index.ts";
 import { type ApprovalAnswer, answerApproval, type GatewayDeps, perform, type RunContext } from "../gateway/index.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -11,6 +12,7 @@ export function gatewayDeps(deps: RunDeps): GatewayDeps {
     authorize: deps.policies.authorize,
     openQuestions: new Map(),
     approvalExpiresAfterMs: deps.operator.approvals.expireAfterMinutes * 60_000,
+    delay,
   };
 }
 

@@ -1,12 +1,10 @@
-import { createBudget } from "../agent/index.ts";
-import { type Budget, newRunId, type Run, type RunStatus, type UntrustedText } from "../domain/index.ts";
-import type { ActionSettings } from "../gateway/index.ts";
+import { newRunId, type Run, type UntrustedText } from "../domain/index.ts";
 import type { RunLease } from "../ledger/index.ts";
-import { compileRepositoryPolicies, loadRepositorySettings, type RepositorySettings } from "../policy/index.ts";
 import { processOwner } from "../store/index.ts";
+import { limitsOf, openSession, readSettings } from "./open-session.ts";
 import type { LocalRequest, RunDeps } from "./run-deps.ts";
 import { keepPolicySet, recordStart } from "./run-record.ts";
-import { reservedOutputTokens, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
 
 /**
  * From a request to a run that is on record: the base fixed, settings and policies read from its commit, keys made, the
@@ -15,9 +13,7 @@ import { reservedOutputTokens, type Session } from "./session.ts";
 export async function prepare(deps: RunDeps, request: LocalRequest, signal: AbortSignal): Promise<Session> {
   const startedAtMs = deps.clock();
   const { base, repository, uncommitted } = await deps.workspace.openBase(request.source, signal);
-  const files = { paths: base.entries.keys(), read: (path: string) => deps.workspace.readBaseFile(base, path) };
-  const settings = await loadRepositorySettings(files, deps.operator);
-  const repositoryPolicies = compileRepositoryPolicies(deps.policies, settings.forbid);
+  const read = await readSettings(deps, base);
 
   const runId = newRunId(deps);
   await deps.keys.createRun(runId);
@@ -33,7 +29,7 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
     stopReason: null,
     attempt: 0,
     startedAt: new Date(startedAtMs).toISOString(),
-    limits: limitsOf(settings),
+    limits: limitsOf(read.settings),
   };
   const lease: RunLease = { runId, fencingToken: 1 };
   const requesterReference = Buffer.from(deps.randomBytes(16)).toString("hex");
@@ -51,40 +47,22 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
   });
   deps.onEvent({ kind: "started", runId, traceId: run.traceId, repository, baseSha: base.commitSha, uncommitted });
 
-  const budget = createBudget(deps, run.limits, startedAtMs, reservedOutputTokens);
-  const session: Session = {
+  return openSession(deps, {
     run,
-    request,
     lease,
+    issue: request.issue,
+    requesterReference,
     base,
-    settings,
-    recorded: [],
-    outcomes: [],
-    used: { turns: 0, inputTokens: 0, outputTokens: 0 },
-    budget,
+    ...read,
     startedAtMs,
-    context: {
-      runId,
-      traceId: run.traceId,
-      attempt: run.attempt,
-      lease,
-      requester: request.requester,
-      requesterReference,
-      repository,
-      repositoryPolicies,
-      runState: (): RunStatus => "in_progress",
-      budgetLeft: () => budget.leftFor(session.used),
-      settings: actionSettings(settings),
-      approvalChannel: deps.askApproval === null ? "none" : "terminal",
-      runKey: await deps.keys.runKey(runId),
-      onRecordedChange: (actionId, changeSet) => session.recorded.push({ actionId, changeSet }),
-    },
-  };
-  return session;
+    approvalChannel: deps.askApproval === null ? "none" : "terminal",
+    onPhase: (phase) => deps.onEvent({ kind: "phase", phase }),
+  });
 }
 
 function startEvidence(deps: RunDeps, run: Run, requester: string, body: UntrustedText) {
   return {
+    phase: "prepare",
     repositoryId: run.repository.id,
     baseSha: run.baseSha,
     requester,
@@ -94,18 +72,3 @@ function startEvidence(deps: RunDeps, run: Run, requester: string, body: Untrust
     limits: { ...run.limits },
   };
 }
-
-const limitsOf = ({ limits }: RepositorySettings): Budget => ({
-  turns: limits.turns,
-  minutes: limits.minutes,
-  inputTokens: limits.inputTokens,
-  outputTokens: limits.outputTokens,
-});
-
-const actionSettings = (settings: RepositorySettings): ActionSettings => ({
-  verifyCommand: settings.verify?.run ?? null,
-  verifyTimeoutMs: settings.verify?.timeoutMs ?? 0,
-  verifyFilter: settings.verify?.filter ?? null,
-  setupCommand: settings.setup?.run ?? null,
-  setupTimeoutMs: settings.setup?.timeoutMs ?? 0,
-});

@@ -27,6 +27,19 @@ type InterruptedRun = {
   readonly baseSha: string;
 };
 
+/** What the patch of a run is made from once its worker is gone. */
+export type RecordedRun = Pick<
+  InterruptedRun,
+  | "runId"
+  | "attempt"
+  | "repositoryId"
+  | "repositoryName"
+  | "requesterId"
+  | "requesterLogin"
+  | "requesterPermission"
+  | "baseSha"
+>;
+
 const interruptedSummary = {
   title: "",
   summary: "",
@@ -49,7 +62,7 @@ export async function settleInterrupted(deps: RunDeps): Promise<readonly string[
     const taken = { ...run, attempt: run.attempt + 1 };
     const openCount = await settleOpenActions(deps, taken, lease, "crash");
     // A mirror that is gone or damaged must not keep the run from being settled: the recorded change sets stay.
-    const patch = await patchOf(deps, run).catch((error: unknown) => {
+    const patch = await patchOfRecord(deps, run).catch((error: unknown) => {
       if (!isCountersignError(error)) throw error;
       return null;
     });
@@ -89,6 +102,7 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
       "base_sha as baseSha",
     ])
     .where("status", "=", "in_progress")
+    .where("installation_id", "is", null) // a run from GitHub is gone on with, by whoever takes it over
     .execute();
   return rows.filter(({ leaseOwner, leaseExpiresAt }) => {
     const isExpired = leaseExpiresAt === null || Date.parse(leaseExpiresAt) <= deps.clock();
@@ -97,7 +111,7 @@ async function interruptedRuns(deps: RunDeps): Promise<readonly InterruptedRun[]
 }
 
 /** The work of a run from what its outcomes recorded, in their order; empty where nothing changed, null without a mirror. */
-async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string | null> {
+export async function patchOfRecord(deps: RunDeps, run: RecordedRun): Promise<string | null> {
   const recorded = (await readRunChangeSets(deps, run.runId)).map(({ actionId, bytes }) => ({
     actionId,
     changeSet: openSealedChangeSet(bytes),
@@ -111,7 +125,7 @@ async function patchOf(deps: RunDeps, run: InterruptedRun): Promise<string | nul
 }
 
 /** Of a run whose process is gone: nothing counts as approved, since the content can't be held against the question. */
-async function deciderOfGone(deps: RunDeps, run: InterruptedRun, base: BaseTree): Promise<Decider> {
+async function deciderOfGone(deps: RunDeps, run: RecordedRun, base: BaseTree): Promise<Decider> {
   const read = (path: string): Promise<Uint8Array | null> => deps.workspace.readBaseFile(base, path);
   const settings = await loadRepositorySettings({ paths: base.entries.keys(), read }, deps.operator);
   return {

@@ -2,6 +2,7 @@ import type { ModelClient, ModelEvent } from "../agent/index.ts";
 import type {
   ActionOutcome,
   ChangeSet,
+  Conclusion,
   IdSource,
   RepositoryRef,
   Requester,
@@ -36,6 +37,9 @@ export type AskApproval = (
   signal: AbortSignal,
 ) => Promise<{ readonly isGranted: boolean; readonly reason: string }>;
 
+/** Host and port alone: an address may hold a path that tells more. */
+export type ServerPlace = { readonly address: string; readonly port: number };
+
 /** All that a run needs of the world. */
 export type RunDeps = IdSource & {
   readonly store: Store;
@@ -45,8 +49,9 @@ export type RunDeps = IdSource & {
   readonly operator: OperatorSettings;
   readonly catalogue: Catalogue;
   readonly model: ModelClient;
-  /** Where the model is asked and under which name: for the record. */
+  /** The name under which the model is asked, and where: for the record. */
   readonly modelName: string;
+  readonly modelServer?: ServerPlace;
   readonly workspace: WorkspaceHands;
   /** Keeps output too long to show in a folder of the run's own outside the checkout, until it is disposed. */
   readonly openPages: (runId: RunId) => Promise<SavedPages>;
@@ -57,14 +62,17 @@ export type RunDeps = IdSource & {
   readonly onEvent: (event: RunEvent) => void;
 };
 
+/** What the model is to work on: the texts of the issue as they were at the trigger. */
+export type IssueTexts = { readonly title: UntrustedText; readonly body: UntrustedText };
+
 /** What is asked for: a repository, an issue, and who asks. */
 export type LocalRequest = {
   readonly source: BaseSource;
-  readonly issue: { readonly title: UntrustedText; readonly body: UntrustedText };
+  readonly issue: IssueTexts;
   readonly requester: Requester;
 };
 
-export type RunPhase = "prepare" | "verify_before" | "work" | "verify_after" | "settle";
+export type RunPhase = "prepare" | "verify_before" | "work" | "verify_after" | "publish" | "settle";
 
 /** Everything that happens in a run, for whoever watches it; the ledger is the record. */
 export type RunEvent =
@@ -80,4 +88,6 @@ export type RunEvent =
   | { readonly kind: "model"; readonly event: ModelEvent }
   | { readonly kind: "action"; readonly outcome: ActionOutcome }
   | { readonly kind: "notice"; readonly text: string }
-  | { readonly kind: "completed"; readonly report: RunReport };
+  | { readonly kind: "completed"; readonly report: RunReport }
+  /** A run from GitHub is over, also one that never came to work. */
+  | { readonly kind: "ended"; readonly runId: RunId; readonly conclusion: Conclusion };

@@ -10,6 +10,7 @@ import {
   type StopReason,
 } from "../domain/index.ts";
 import { type NewBatch, type RunLease, sealCommitted } from "../ledger/index.ts";
+import type { Transaction } from "../store/index.ts";
 import { leaseEnd } from "./lease.ts";
 import type { RunDeps } from "./run-deps.ts";
 
@@ -83,6 +84,52 @@ export async function recordStart(
   const step = { type: "run", evidence: { status: run.status, ...start.evidence }, texts: start.texts } as const;
   await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), async (tx) => {
     await tx.insertInto("runs").values(row).execute();
+  });
+}
+
+/** The base of a queued run, once it is fixed: the commit that all its work starts from. */
+export async function recordBase(
+  deps: RunDeps,
+  fixed: {
+    readonly run: Run;
+    readonly lease: RunLease;
+    readonly base: { readonly branch: string; readonly sha: string };
+    readonly name: string;
+  },
+): Promise<void> {
+  const { run, lease, base } = fixed;
+  const evidence = {
+    phase: "prepare",
+    baseSha: base.sha,
+    policySetDigest: deps.policies.policySetDigest,
+    limits: { ...run.limits },
+  };
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), async (tx) => {
+    await tx
+      .updateTable("runs")
+      .set({ base_sha: base.sha, repository_name: fixed.name, limits: JSON.stringify(run.limits) })
+      .where("run_id", "=", run.runId)
+      .execute();
+  });
+}
+
+/** A run that goes back to the queue; `within` puts its job there in the same transaction. */
+export async function recordHandOver(
+  deps: RunDeps,
+  run: Pick<Run, "runId" | "traceId" | "attempt">,
+  lease: RunLease,
+  within: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  const status: RunStatus = "queued";
+  const evidence = { status, cause: "shutdown" };
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), async (tx) => {
+    await tx
+      .updateTable("runs")
+      .set({ status, ...noLease })
+      .where("run_id", "=", run.runId)
+      .where("fencing_token", "=", lease.fencingToken)
+      .execute();
+    await within(tx);
   });
 }
 

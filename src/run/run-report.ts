@@ -24,6 +24,13 @@ export type RunReport = {
   readonly cause: string;
   readonly title: string;
   readonly summary: string;
+  /** What was opened on GitHub, as read back from there; null where nothing was. */
+  readonly pullRequest: {
+    readonly number: number;
+    readonly url: string;
+    readonly headSha: string;
+    readonly diffStat: { readonly files: number; readonly added: number; readonly removed: number };
+  } | null;
   /** Applies to the base with plain `git apply`; empty where nothing changed. */
   readonly patch: string;
   /** Where the patch is kept: a command, or a file where the store could not take it; null where there is none. */
@@ -41,7 +48,8 @@ export type RunReport = {
   readonly leftOut: readonly string[];
   /** Changed paths that the policy does not let out, whatever wrote them, with the rules; never in the patch. */
   readonly withheld: readonly WithheldChange[];
-  readonly ledger: Checkpoint & { readonly verified: boolean };
+  /** `verified` null: the log was not verified at the end of this run. */
+  readonly ledger: Checkpoint & { readonly verified: boolean | null };
   readonly tokens: { readonly input: number; readonly output: number };
   readonly durationMs: number;
 };

@@ -4,12 +4,12 @@ import type { RunContext } from "../gateway/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RepositorySettings } from "../policy/index.ts";
 import type { BaseTree } from "../workspace/index.ts";
-import type { LocalRequest } from "./run-deps.ts";
+import type { IssueTexts, RunPhase } from "./run-deps.ts";
 
 /** A run while it is worked on by this process. */
 export type Session = {
   readonly run: Run;
-  readonly request: LocalRequest;
+  readonly issue: IssueTexts;
   readonly lease: RunLease;
   readonly base: BaseTree;
   readonly settings: RepositorySettings;
@@ -21,6 +21,8 @@ export type Session = {
   used: Used;
   readonly budget: RunBudget;
   readonly startedAtMs: number;
+  /** Told when a phase begins, for whoever shows it. */
+  readonly onPhase: (phase: RunPhase) => void;
 };
 
 /** Kept free in the model's context, and the most that one answer may have (ACI-83). */

@@ -3,11 +3,17 @@ import { statesAtRest } from "../domain/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RunDeps } from "./run-deps.ts";
 
-type OpenAction = { readonly actionId: ActionId; readonly state: ActionState; readonly try: number };
+type OpenAction = {
+  readonly actionId: ActionId;
+  readonly tool: string | null;
+  readonly state: ActionState;
+  readonly try: number;
+};
 
 /**
  * Brings every action of a run to rest once its checkout is gone: what was started counts as not applied, since nothing of
- * a dropped checkout is kept (AUD-66); what was not started is cancelled. Answers with how many there were.
+ * a dropped checkout is kept (AUD-66); what was not started is cancelled. What may stand on GitHub is left open: only a look
+ * at GitHub can settle it. Answers with how many were brought to rest.
  */
 export async function settleOpenActions(
   deps: RunDeps,
@@ -17,13 +23,26 @@ export async function settleOpenActions(
 ): Promise<number> {
   const rows = await deps.store.db
     .selectFrom("actions")
-    .select(["action_id as actionId", "state", "try"])
+    .select(["action_id as actionId", "tool", "state", "try"])
     .where("run_id", "=", run.runId)
     .where("state", "not in", [...statesAtRest])
     .execute();
-  const entries = rows.flatMap((open) => stepsToRest(open, cause).map((step) => stepEntry(run, open, step)));
+  const open = rows.filter((row) => !mayStandOnGithub(deps, row));
+  const entries = open.flatMap((one) => stepsToRest(one, cause).map((step) => stepEntry(run, one, step)));
   if (entries.length > 0) await deps.ledger.append(lease, { entries, sealed: [] });
-  return rows.length;
+  return open.length;
+}
+
+const begun: ReadonlySet<ActionState> = new Set<ActionState>([
+  "started",
+  "unknown",
+  "reconciling",
+  "reconcile_inconclusive",
+]);
+
+/** Whether an action was begun whose effect is outside of any checkout. */
+function mayStandOnGithub({ catalogue }: Pick<RunDeps, "catalogue">, { tool, state }: OpenAction): boolean {
+  return begun.has(state) && tool !== null && catalogue.get(tool)?.group === "publish";
 }
 
 type Step = { readonly state: ActionState; readonly evidence: JsonObject };

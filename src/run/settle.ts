@@ -1,5 +1,6 @@
 import {
   type CancelCause,
+  type Conclusion,
   CountersignError,
   isCountersignError,
   type JsonObject,
@@ -11,7 +12,7 @@ import { diffStat } from "./diff-stat.ts";
 import { judgedPaths } from "./judged-paths.ts";
 import type { ReadBack } from "./read-back.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { recordEnd } from "./run-record.ts";
+import { recordEnd, recordPhase } from "./run-record.ts";
 import type { RunReport, TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
@@ -26,51 +27,62 @@ export type Result = {
   readonly readBack: ReadBack;
 };
 
-/** Brings open actions to rest, keeps the patch, records the end and words the report. */
-export async function settle(deps: RunDeps, session: Session, result: Result): Promise<RunReport> {
-  const { run, lease, settings } = session;
-  const { authorized, leftOut, withheld, refusedCauses } = result.readBack;
-  const { conclusion, cause } = conclude({
+/** What the host concludes from a result, and the patch that holds the work. */
+export type Verdict = {
+  readonly conclusion: Conclusion;
+  /** One sentence on why it ended so. */
+  readonly cause: string;
+  readonly patch: string;
+  readonly diffStat: RunReport["diffStat"];
+};
+
+/** Concludes, and words the work as a patch. Changes nothing. */
+export async function judge(deps: RunDeps, session: Session, result: Result): Promise<Verdict> {
+  const { authorized, refusedCauses } = result.readBack;
+  const judged = conclude({
     stopReason: result.end.stopReason,
     detail: result.end.detail,
     changedPaths: authorized.changes.map(({ path }) => path),
-    verifyCommand: settings.verify?.run ?? null,
+    verifyCommand: session.settings.verify?.run ?? null,
     before: result.before,
     after: result.after,
     weakenedPaths: judgedPaths(authorized.changes, await testCommands(deps, session)),
     refusedCauses,
   });
   const patch = authorized.changes.length === 0 ? "" : await deps.workspace.renderPatch(session.base, authorized);
-  const stat = diffStat(patch);
+  return { ...judged, patch, diffStat: diffStat(patch) };
+}
+
+/** A run whose end is known: its result, what is concluded from it and what was published. */
+export type Closing = {
+  readonly result: Result;
+  readonly verdict: Verdict;
+  readonly pullRequest: RunReport["pullRequest"];
+  /** Whether the whole log is verified at the end: too much to be done for each run of a service. */
+  readonly isLogVerified: boolean;
+};
+
+/** Brings open actions to rest, keeps the patch, records the end and words the report. */
+export async function settle(deps: RunDeps, session: Session, closing: Closing): Promise<RunReport> {
+  const { run, settings } = session;
+  const { result, verdict, pullRequest } = closing;
+  const { leftOut, withheld } = result.readBack;
   const { stopReason, title, summary } = result.end;
-  const evidence: JsonObject = {
-    ...stat,
-    leftOutCount: leftOut.length,
-    withheldCount: withheld.length,
-    withheldBy: [...new Set(withheld.flatMap(({ policyIds }) => policyIds))].sort(),
-    refusedCauseCount: refusedCauses.length,
-    testsBefore: result.before?.exitCode ?? null,
-    testsAfter: result.after?.exitCode ?? null,
-    usage: { ...session.used },
-  };
-  const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
-  const keep = async (): Promise<string | null> => {
-    await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
-    await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
-    return patch === "" ? null : `countersign runs patch ${run.runId}`;
-  };
-  const patchKept = await keep().catch((error: unknown) => keepOutside(deps, session, patch, error));
+  const patchKept = await keepEnd(deps, session, closing).catch((error: unknown) =>
+    keepOutside(deps, session, verdict.patch, error),
+  );
   return {
     runId: run.runId,
     traceId: run.traceId,
-    conclusion,
+    conclusion: verdict.conclusion,
     stopReason,
-    cause,
+    cause: verdict.cause,
     title,
     summary,
-    patch,
+    pullRequest,
+    patch: verdict.patch,
     patchKept,
-    diffStat: stat,
+    diffStat: verdict.diffStat,
     tests: {
       command: settings.verify?.run ?? null,
       derived: settings.verify?.derived ?? false,
@@ -80,10 +92,34 @@ export async function settle(deps: RunDeps, session: Session, result: Result): P
     actions: session.outcomes,
     leftOut,
     withheld,
-    ledger: await verifiedHead(deps),
+    ledger: closing.isLogVerified ? await verifiedHead(deps) : { ...(await deps.ledger.head()), verified: null },
     tokens: { input: session.used.inputTokens, output: session.used.outputTokens },
     durationMs: deps.clock() - session.startedAtMs,
   };
+}
+
+async function keepEnd(deps: RunDeps, session: Session, closing: Closing): Promise<string | null> {
+  const { run, lease, used } = session;
+  const { result, verdict, pullRequest } = closing;
+  const { leftOut, withheld, refusedCauses } = result.readBack;
+  const { stopReason, title, summary } = result.end;
+  const { conclusion, cause, patch } = verdict;
+  const evidence: JsonObject = {
+    ...verdict.diffStat,
+    leftOutCount: leftOut.length,
+    withheldCount: withheld.length,
+    withheldBy: [...new Set(withheld.flatMap(({ policyIds }) => policyIds))].sort(),
+    refusedCauseCount: refusedCauses.length,
+    testsBefore: result.before?.exitCode ?? null,
+    testsAfter: result.after?.exitCode ?? null,
+    usage: { ...used },
+    ...(pullRequest === null ? {} : { pullRequest: pullRequest.number, headSha: pullRequest.headSha }),
+  };
+  const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
+  await recordPhase(deps, run, lease, "settle");
+  await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
+  await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
+  return patch === "" ? null : `countersign runs patch ${run.runId}`;
 }
 
 /** Why an action that is still open is cancelled. */

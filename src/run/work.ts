@@ -43,8 +43,7 @@ export async function work(
   workspace: Workspace,
   signal: AbortSignal,
 ): Promise<WorkEnd> {
-  const { issue } = session.request;
-  const opening = openingMessages(deps, { ...issue, verifyCommand: verifyCommandText(session) });
+  const opening = openingMessages(deps, { ...session.issue, verifyCommand: verifyCommandText(session) });
   try {
     await using pages = await deps.openPages(session.run.runId);
     const fingerprints = createFingerprints();
@@ -82,7 +81,9 @@ function verifyCommandText({ settings }: Session): UntrustedText | null {
   return settings.verify === null ? null : untrusted(settings.verify.run, origin);
 }
 
-function loopDeps(deps: RunDeps, session: Session, context: RunContext): LoopDeps {
+type WorkContext = RunContext & { readonly workspace: Workspace };
+
+function loopDeps(deps: RunDeps, session: Session, context: WorkContext): LoopDeps {
   return {
     model: deps.model,
     onEvent: (event) => deps.onEvent({ kind: "model", event }),
@@ -131,6 +132,9 @@ async function saveResponse(deps: RunDeps, session: Session, { turn, response }:
   const evidence = {
     turn,
     answered: true,
+    requestModel: deps.modelName.slice(0, 128),
+    serverAddress: deps.modelServer?.address ?? null,
+    serverPort: deps.modelServer?.port ?? null,
     model: response.model.slice(0, 128),
     responseId: response.responseId?.slice(0, 128) ?? null,
     finishReason: response.finishReason,

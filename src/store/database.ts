@@ -7,14 +7,20 @@ import type {
   Conclusion,
   DecisionEffect,
   DecisionId,
+  DeliveryAnswer,
+  DeliveryCode,
+  DeliveryId,
+  DeliveryResult,
   EntryId,
   EntryType,
   JsonObject,
   Permission,
   RunId,
   RunStatus,
+  StopCause,
   StopReason,
   TraceId,
+  TriggerVerb,
 } from "../domain/index.ts";
 
 /** Read as an ISO 8601 text (milliseconds, UTC), written as one. */
@@ -25,6 +31,10 @@ type Derived<T> = ColumnType<T, never, never>;
 type Json<T> = ColumnType<T, string, string>;
 /** Written once, never changed. */
 type Fixed<T> = ColumnType<T, T, never>;
+/** Written once or left out, which is null. */
+type FixedOrNull<T> = ColumnType<T | null, T | null | undefined, never>;
+/** Null until something sets it. */
+type SetLater<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
 /** The kill switch (AUD-90): one row. */
 type ServiceStateTable = { singleton: GeneratedAlways<boolean>; paused: boolean; changed_at: Time };
@@ -38,8 +48,9 @@ type RunsTable = {
   requester_id: Fixed<string>;
   requester_login: string;
   requester_permission: Permission;
-  /** Null where the issue is a local file. */
+  /** Number of the issue or pull request. Null where the issue is a local file. */
   issue_number: Fixed<number | null>;
+  /** Empty in a queued run: the base is fetched by its worker. */
   base_sha: string;
   status: RunStatus;
   conclusion: Conclusion | null;
@@ -53,6 +64,49 @@ type RunsTable = {
   started_at: Time;
   completed_at: ColumnType<string | null, string | null, string | null>;
   limits: Json<Budget>;
+  /** The columns from here on are null in a run that was started on this machine. */
+  installation_id: FixedOrNull<number>;
+  item_kind: FixedOrNull<"issue" | "pull_request">;
+  trigger_verb: FixedOrNull<TriggerVerb>;
+  delivery_id: FixedOrNull<DeliveryId>;
+  /** GH-21: the time that the signed payload gives. */
+  triggered_at: FixedOrNull<string>;
+  /** Set once by `intake`; the worker obeys it (GH-50). */
+  stop_requested_at: SetLater<string>;
+  /** GitHub's numeric id as text; null where no person did it. */
+  stop_requested_by_id: SetLater<string>;
+  stop_requested_by_login: SetLater<string>;
+  stop_cause: SetLater<StopCause>;
+  /** What stands on GitHub of a run; null until it does. By these a pull request is known as ours. */
+  status_comment_id: SetLater<number>;
+  branch: SetLater<string>;
+  head_sha: SetLater<string>;
+  pull_request_number: SetLater<number>;
+  pull_request_url: SetLater<string>;
+};
+
+/** Each webhook delivery once (GH-31), for 30 days: ids and codes only. The ledger is what counts. */
+type DeliveriesTable = {
+  delivery_id: Fixed<DeliveryId>;
+  /** AUD-67; null where the delivery asked for nothing. */
+  business_key: Fixed<string | null>;
+  received_at: Fixed<string>;
+  /** Event and action, such as `issues.labeled`. */
+  event: Fixed<string>;
+  result: Fixed<DeliveryResult>;
+  code: Fixed<DeliveryCode>;
+  /** How the sender is to be told by the job `answer`; null: not at all. */
+  answer: Fixed<DeliveryAnswer | null>;
+  /** The run that was made, or the live one that is in the way. */
+  run_id: Fixed<RunId | null>;
+  installation_id: Fixed<number | null>;
+  repository_id: Fixed<string | null>;
+  item_number: Fixed<number | null>;
+  /** Of the comment that held the command. */
+  comment_id: Fixed<number | null>;
+  sender_id: Fixed<string | null>;
+  /** Ids and counts for the answer, such as `{"commandCount":2}`. */
+  detail: Json<JsonObject>;
 };
 
 /** One row: the name of the log and the number of its entries, kept by the trigger on `ledger_entries`. */
@@ -154,10 +208,31 @@ type ApprovalsTable = {
 /** An approval is used once: a second row is refused (AUD-36). */
 type ApprovalUsesTable = { approval_id: Fixed<ApprovalId>; action_id: Fixed<ActionId> };
 
+/** Spans on their way to a receiver; derived from the ledger in the append that completes them (AUD-69). */
+type SpanOutboxTable = {
+  id: GeneratedAlways<number>;
+  run_id: Fixed<RunId>;
+  /** Of the entry that completed the span. */
+  entry_index: Fixed<number>;
+  trace_id: Fixed<TraceId>;
+  span_id: Fixed<string>;
+  /** As ledger's `TraceSpan`. */
+  span: ColumnType<JsonObject, string, never>;
+  state: ColumnType<"pending" | "sent" | "rejected", never, "pending" | "sent" | "rejected">;
+  /** How often a receiver refused this span alone. */
+  refusals: Generated<number>;
+  not_before: ColumnType<string | null, never, string | null>;
+  sent_at: ColumnType<string | null, never, string | null>;
+  created_at: Time;
+};
+/** One row: the first entry that may owe a span. */
+type TraceStartTable = { singleton: GeneratedAlways<boolean>; index: Derived<number> };
+
 /** All tables of Countersign but the queue's, which are pg-boss's own. `bigint` is a number here; one over 2^53 - 1 throws. */
 export type Database = {
   service_state: ServiceStateTable;
   runs: RunsTable;
+  deliveries: DeliveriesTable;
   ledger_head: LedgerHeadTable;
   ledger_entries: LedgerEntriesTable;
   ledger_nodes: LedgerNodesTable;
@@ -172,6 +247,8 @@ export type Database = {
   policy_sets: PolicySetsTable;
   approvals: ApprovalsTable;
   approval_uses: ApprovalUsesTable;
+  span_outbox: SpanOutboxTable;
+  trace_start: TraceStartTable;
 };
 
 /** One transaction; passed on to rooms that write beside others. */

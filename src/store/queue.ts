@@ -8,7 +8,7 @@ export type Queue = {
    * Adds a job within the transaction and returns its id: rolled back, nothing was enqueued. `data` is kept in clear for a
    * week and belongs into no ledger: ids only.
    */
-  enqueue(tx: Transaction, name: string, data: JsonObject): Promise<string>;
+  enqueue(tx: Transaction, name: string, data: JsonObject, options?: EnqueueOptions): Promise<string>;
   /**
    * Takes jobs one at a time until the signal is aborted, and returns when the job in hand has ended. No two workers, on
    * any machine, have the same job at once. A job whose handler throws, or whose worker is gone, comes again later, with
@@ -17,6 +17,9 @@ export type Queue = {
    */
   work(name: string, handler: JobHandler, signal: AbortSignal): Promise<void>;
 };
+
+/** `startAfterMs`: not taken before that much time has gone by; whole seconds count. */
+export type EnqueueOptions = { readonly startAfterMs?: number };
 
 export type JobHandler = (data: JsonObject, signal: AbortSignal) => Promise<void>;
 
@@ -59,9 +62,10 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
   };
 
   return {
-    enqueue: async (tx, name, data) => {
+    enqueue: async (tx, name, data, { startAfterMs = 0 } = {}) => {
       await makeQueue(name);
-      const id = await boss.send(name, data, { db: fromKysely(tx) });
+      const startAfter = Math.ceil(startAfterMs / 1000);
+      const id = await boss.send(name, data, { db: fromKysely(tx), ...(startAfter === 0 ? {} : { startAfter }) });
       if (id === null) throw new Error(`the queue \`${name}\` took no job`);
       return id;
     },

@@ -9,6 +9,8 @@ export type FoundSource = {
   /** What git fetches from; the protocol named is the only one allowed, and only for this fetch (SEC-78). */
   readonly address: string;
   readonly protocol: "file" | "https" | "http";
+  /** For the fetch alone: where a credential is needed, this holds it (SEC-77). */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Folders that git may read though another user owns them: those of the typed path, never `*`. */
   readonly safeFolders: readonly string[];
   /** Paths whose uncommitted state is left out (GH-141), sorted. */

@@ -1,10 +1,11 @@
 import { chmod, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RepositoryRef } from "../domain/index.ts";
+import { assertNever, type RepositoryRef } from "../domain/index.ts";
 import { listTree } from "./base-tree.ts";
 import { claim } from "./claim.ts";
 import type { FoundSource } from "./found-source.ts";
 import { askGit, runGit } from "./git.ts";
+import { type GithubSource, readGithubSource } from "./github-source.ts";
 import type { WorkspaceDeps } from "./host.ts";
 import { readLocalSource } from "./local-source.ts";
 import { readRemoteSource } from "./remote-source.ts";
@@ -12,10 +13,11 @@ import { serviceFolder } from "./service-folder.ts";
 import type { TreeLimits } from "./tree-limits.ts";
 import type { BaseTree } from "./workspace.ts";
 
-/** Where the base comes from: the folder or address typed after `run --repo`. */
+/** Where the base comes from: the folder or address typed after `run --repo`, or one commit that GitHub's API named. */
 export type BaseSource =
   | { readonly kind: "path"; readonly path: string }
-  | { readonly kind: "url"; readonly url: string };
+  | { readonly kind: "url"; readonly url: string }
+  | GithubSource;
 
 export type OpenedBase = {
   readonly base: BaseTree;
@@ -34,16 +36,26 @@ export async function openBase(
   limits: TreeLimits,
   signal: AbortSignal,
 ): Promise<OpenedBase> {
-  const found =
-    source.kind === "path"
-      ? await readLocalSource(deps, source.path, signal)
-      : await readRemoteSource(deps, source.url, signal);
+  const found = await readSource(deps, source, signal);
   const mirrors = await serviceFolder(deps, "mirrors", 0o700);
   const mirrorFolder = join(mirrors, found.repository.id.replace(":", "-"));
   await fetchCommit(deps, found, mirrorFolder, signal);
   const place = { repositoryId: found.repository.id, commitSha: found.commitSha, mirrorFolder };
   const base = await readBase(deps, place, limits, signal);
   return { base, repository: found.repository, uncommitted: found.uncommitted };
+}
+
+function readSource(deps: WorkspaceDeps, source: BaseSource, signal: AbortSignal): Promise<FoundSource> {
+  switch (source.kind) {
+    case "path":
+      return readLocalSource(deps, source.path, signal);
+    case "url":
+      return readRemoteSource(deps, source.url, signal);
+    case "github":
+      return Promise.resolve(readGithubSource(source));
+    default:
+      return assertNever(source);
+  }
 }
 
 /** The tree of a commit that was opened before, from the mirror alone; null where the mirror no longer holds it. */
@@ -104,7 +116,7 @@ async function fetchCommit(
         ],
         gitFolder: mirrorFolder,
         settings: [`protocol.${found.protocol}.allow=always`],
-        environment: { GIT_CONFIG_GLOBAL: configuration },
+        environment: { GIT_CONFIG_GLOBAL: configuration, ...found.environment },
         purpose: `fetch \`${found.commitSha}\` from \`${found.address}\``,
       },
       signal,

@@ -33,14 +33,17 @@ export async function readRemoteSource(deps: WorkspaceDeps, typed: string, signa
   };
 }
 
+/** https; http for a loopback host alone (SEC-78). */
+export const isAllowedAddress = (url: URL): boolean =>
+  url.protocol === "https:" || (url.protocol === "http:" && loopbackHosts.has(url.hostname));
+
 function parseAddress(typed: string): URL {
   const url = URL.parse(typed);
   const refuse = (cause: string): never => {
     throw new CountersignError("USAGE", `\`${url === null ? typed : `${url.protocol}//${url.host}`}\` ${cause}`);
   };
   if (url === null) return refuse("is no address");
-  const isPlainLoopback = url.protocol === "http:" && loopbackHosts.has(url.hostname);
-  if (url.protocol !== "https:" && !isPlainLoopback) return refuse("is neither https nor http on a loopback host");
+  if (!isAllowedAddress(url)) return refuse("is neither https nor http on a loopback host");
   if (url.username !== "" || url.password !== "") return refuse("was given with a password; an address must hold none");
   return url;
 }

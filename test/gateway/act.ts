@@ -57,11 +57,9 @@ export async function createActor(workspace: Workspace, overrides: Partial<Actio
     if (prepared.kind === "already_done") return prepared.presented;
     if (prepared.kind === "refused") return presentRefusal(prepared.refusal);
     const action = actionNamed(tool);
-    return action.present(
-      context(),
-      action.Arguments.parse(args),
-      await action.execute(context(), prepared.plan, signal),
-    );
+    const executed = await action.execute(context(), prepared.plan, signal);
+    if ("kind" in executed) throw new Error(`${tool} ended as ${executed.kind}`);
+    return action.present(context(), action.Arguments.parse(args), executed);
   };
   const finish = async (tool: string, args: JsonObject, prepared: Prepared<unknown>): Promise<Answer> => {
     const presented = await settle(tool, args, prepared);

@@ -13,7 +13,8 @@ import {
 import { noRepositoryPolicies, type PolicyEngine } from "../../src/policy/index.ts";
 import { createFakeWorkspace } from "../support/fake-workspace.ts";
 import { loadStandardFor, never } from "../support/gateway.ts";
-import { sampleArguments } from "../support/sample-arguments.ts";
+import { createGithubWorld } from "../support/github-world.ts";
+import { publishedChanges, runBranch, sampleArguments } from "../support/sample-arguments.ts";
 import { startOfTime } from "../support/test-ledger.ts";
 import { type Case, links, oracle, type PathKind, paths, type ToolKind, tools, type Verdict } from "./oracle.ts";
 
@@ -72,6 +73,10 @@ function aRun(changes: Partial<RunContext> = {}): RunContext {
       read: () => Promise.resolve(null),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     },
+    github: createGithubWorld().writer,
+    runBranch,
+    publishing: { changeSet: publishedChanges },
+    isPathApproved: () => false,
     settings,
     approvalChannel: "terminal",
     runKey: randomBytes(32),
@@ -93,6 +98,7 @@ function propose(
     authorize: policies.authorize,
     openQuestions: new Map(),
     approvalExpiresAfterMs: 60_000,
+    delay: () => Promise.resolve(),
   };
   const principal = proposer === null ? ({ kind: "system" } as const) : ({ kind: "run", runId: proposer } as const);
   const proposed = { actionId: newActionId(ids), runId: run.runId, principal, tool, call: null, compensates: null };

@@ -6,6 +6,7 @@ import { advisoryLocks, type Transaction } from "../../src/store/index.ts";
 import { anExecResult, createFakeWorkspace } from "../support/fake-workspace.ts";
 import {
   aCall,
+  aHostsCall,
   approvalOf,
   aYes,
   call,
@@ -14,6 +15,7 @@ import {
   openTestGateway,
   type TestGateway,
 } from "../support/gateway.ts";
+import { createGithubWorld } from "../support/github-world.ts";
 import { openTestStore } from "../support/test-store.ts";
 
 const file = { path: "src/new.ts", content: "new" };
@@ -51,6 +53,37 @@ describe("no entry, no effect", () => {
     expect(workspace.requests).toEqual([]);
     expect(run.recorded).toEqual([]);
     expect(entries.map(({ state }) => state)).toEqual(states === null ? [] : [...states, ...states]);
+  });
+
+  it.each([
+    { failing: 1, states: [], sent: 0, name: "the proposal" },
+    { failing: 2, states: ["proposed"], sent: 0, name: "the intent" },
+    { failing: 3, states: ["proposed", "authorized", "intent_recorded", "started"], sent: 1, name: "the outcome" },
+  ])("sends nothing to GitHub where $name can't be made durable, unless it was durable before", async (one) => {
+    const world = createGithubWorld();
+    const run = await gateway.newRun(null, { github: world.writer });
+    const proposed = aHostsCall(run, "create_comment", { issue: 7, body: "hello" });
+
+    await expect(perform(failingAt(one.failing), run, proposed, never)).rejects.toMatchObject({
+      code: "LEDGER_UNAVAILABLE",
+    });
+    const entries = await readRunEntries(gateway.store, run.runId);
+
+    expect(world.sent).toHaveLength(one.sent);
+    expect(entries.flatMap(({ state }) => state ?? [])).toEqual(one.states);
+  });
+
+  it("sends nothing a second time where its start can't be made durable", async () => {
+    const world = createGithubWorld(["lost_before"]);
+    const run = await gateway.newRun(null, { github: world.writer });
+    const proposed = aHostsCall(run, "create_comment", { issue: 7, body: "hello" });
+
+    // proposal, intent, unknown, reconciling, reconciled; then the second start
+    await expect(perform(failingAt(6), run, proposed, never)).rejects.toMatchObject({ code: "LEDGER_UNAVAILABLE" });
+    const again = await gateway.readAgain(proposed.actionId);
+
+    expect(world.sent).toHaveLength(1);
+    expect(again.states.at(-1)).toBe("reconciled_not_applied");
   });
 
   it("leaves an effect whose outcome can't be recorded as started, claimed by nobody", async () => {

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ActionOutcome } from "../../src/domain/index.ts";
+import type { ActionOutcome, JsonObject } from "../../src/domain/index.ts";
 import { answerApproval } from "../../src/gateway/index.ts";
 import { anExecResult, createFakeWorkspace } from "../support/fake-workspace.ts";
-import { aPerson, approvalOf, call, never, openTestGateway, type TestGateway } from "../support/gateway.ts";
+import { aPerson, approvalOf, call, hostCall, never, openTestGateway, type TestGateway } from "../support/gateway.ts";
+import { aChange, createGithubWorld, seedFor } from "../support/github-world.ts";
+import { pushArguments, runBranch, sampleArguments } from "../support/sample-arguments.ts";
 
 /** Stands in every argument, path, content, output and reason below; nothing of it may stand outside what is sealed. */
 const word = "planted";
@@ -60,6 +62,8 @@ describe("what is not sealed", () => {
     await answerApproval(gateway.deps, run, approvalOf(asked[0]), { kind: "granted", ...answer }, never);
     await answerApproval(gateway.deps, run, approvalOf(asked[1]), { kind: "refused", ...answer }, never);
 
+    const hostCalls = await writeToGithub();
+
     const dumps = await Promise.all(
       tables.map((table) =>
         gateway.store.sql<{ row: string }>(
@@ -76,6 +80,33 @@ describe("what is not sealed", () => {
     expect(clear).toContain(run.requesterReference);
     const bareHash = createHash("sha256").update(content).digest("hex");
     expect(clear.match(new RegExp(`.{0,60}(${word}|${bareHash}).{0,60}`, "gi"))).toBeNull();
+    expect(hostCalls).toEqual(
+      new Set(["succeeded", "reconciled_applied", "failed_definite", "reconcile_inconclusive"]),
+    );
     expect(verification.findings).toEqual([]);
   });
+
+  /** Words in titles, bodies, labels, foreign branches and paths; each answered, lost and found, refused, and never found. */
+  async function writeToGithub(): Promise<ReadonlySet<string>> {
+    const changeSet = { changes: [aChange("planted/a.ts", content)] };
+    const planted = { title: "planted title", body: "planted body" };
+    const calls: readonly (readonly [string, JsonObject])[] = [
+      ["push_commit", { ...pushArguments(changeSet), message: "planted message" }],
+      ["open_pull_request", { branch: runBranch, base: "planted-base", draft: false, ...planted }],
+      ["update_pull_request", { pull_request: 100, revision: 1, ...planted }],
+      ["create_comment", { issue: 7, body: "planted body" }],
+      ["add_label", { issue: 7, label: "planted-label" }],
+      ["set_check_run", { ...sampleArguments("set_check_run")[0], title: "planted", summary: "planted" }],
+    ];
+    const states = new Set<string>();
+    for (const [tool, args] of calls) {
+      for (const fault of ["none", "lost_after", "refused", "never_found"] as const) {
+        const isBlind = fault === "never_found";
+        const world = createGithubWorld([isBlind ? "lost_after" : fault], isBlind ? ["blind", "blind", "blind"] : []);
+        const run = await gateway.newRun(null, { github: seedFor(world, tool).writer, publishing: { changeSet } });
+        states.add((await hostCall(gateway, run, tool, args)).state);
+      }
+    }
+    return states;
+  }
 });

@@ -82,6 +82,9 @@ const samples: Readonly<Record<RefusalCode, readonly Refusal[]>> = {
   approval_denied: [refusals.approvalDenied(["standard.workflows"], "not now")],
   approval_expired: [refusals.approvalExpired(["standard.workflows"], "24 h")],
   budget_exceeded: [refusals.budgetExceeded("seconds of the run's time", amounts, command)],
+  github_failed: [
+    refusals.githubFailed("push_commit", { code: "GITHUB_RULE", remedy: "ask an admin of the repository" }),
+  ],
 };
 
 /** Codes for which ACI-14 names no call: their remedy is a sentence. */
@@ -93,6 +96,7 @@ const withoutCall: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "policy_denied",
   "approval_denied",
   "approval_expired",
+  "github_failed",
 ]);
 
 describe("refusals (ACI-13)", () => {

@@ -30,7 +30,7 @@ describe("a lease that is held", () => {
     const runId = await aRun();
     now += 5_000;
 
-    await using held = holdLease({ store, clock }, { runId, fencingToken: 1 }, 5);
+    await using held = holdLease({ store, clock }, { runId, fencingToken: 1 }, { leaseMs: 60_000, renewEveryMs: 5 });
 
     await vi.waitFor(async () => expect(await rowOf(runId)).toMatchObject({ lease_expires_at: leaseEnd(now) }));
     expect(held.lost.aborted).toBe(false);
@@ -38,7 +38,7 @@ describe("a lease that is held", () => {
 
   it("is told to be lost once another worker has taken the run", async () => {
     const runId = await aRun();
-    await using held = holdLease({ store, clock }, { runId, fencingToken: 1 }, 5);
+    await using held = holdLease({ store, clock }, { runId, fencingToken: 1 }, { leaseMs: 60_000, renewEveryMs: 5 });
 
     const taken = await takeOver({ store, clock }, { runId, fencingToken: 1, owner: "second" });
 
@@ -48,12 +48,16 @@ describe("a lease that is held", () => {
 
   it("is renewed no more after its end", async () => {
     const runId = await aRun();
-    const held = holdLease({ store, clock }, { runId, fencingToken: 1 }, 5);
+    const held = holdLease({ store, clock }, { runId, fencingToken: 1 }, { leaseMs: 60_000, renewEveryMs: 5 });
     await held[Symbol.asyncDispose]();
     const before = await rowOf(runId);
     now += 60_000;
 
-    await using other = holdLease({ store, clock }, { runId: await aRun(), fencingToken: 1 }, 5);
+    await using other = holdLease(
+      { store, clock },
+      { runId: await aRun(), fencingToken: 1 },
+      { leaseMs: 60_000, renewEveryMs: 5 },
+    );
     await vi.waitFor(() => expect(other.lost.aborted).toBe(false));
 
     expect(await rowOf(runId)).toEqual(before);

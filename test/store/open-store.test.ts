@@ -115,7 +115,7 @@ describe("migrations", () => {
     expect(await again.db.selectFrom("ledger_head").select(["origin", "size"]).execute()).toEqual([
       { origin: "countersign/kept", size: 0 },
     ]);
-    expect(await again.sql("select name from migrations")).toEqual([{ name: "0001" }]);
+    expect(await again.sql("select name from migrations order by name")).toEqual([{ name: "0001" }, { name: "0002" }]);
   });
 
   it("of a newer version stop an older one", async () => {

@@ -34,6 +34,8 @@ import {
 } from "../../src/ledger/index.ts";
 import { loadPolicies, noRepositoryPolicies, type PolicyEngine } from "../../src/policy/index.ts";
 import type { Workspace } from "../../src/workspace/index.ts";
+import { createGithubWorld } from "./github-world.ts";
+import { publishedChanges, runBranch } from "./sample-arguments.ts";
 import { openTestLedger, startOfTime, type TestLedger } from "./test-ledger.ts";
 import { openTestStore, type TestStore } from "./test-store.ts";
 
@@ -66,7 +68,8 @@ type SealedTexts = {
     | "intent"
     | "result"
     | "reason"
-    | "bindings"]?: string | undefined;
+    | "bindings"
+    | "exchange"]?: string | undefined;
 };
 
 /** What another process finds of an action in the database. */
@@ -87,7 +90,7 @@ export type TestGateway = AsyncDisposable & {
   readonly policies: PolicyEngine;
   readonly deps: GatewayDeps;
   /** A run of its own, with what a test wants different. */
-  newRun(workspace: Workspace, changes?: Partial<RunContext>): Promise<TestRun>;
+  newRun(workspace: Workspace | null, changes?: Partial<RunContext>): Promise<TestRun>;
   /** Opens the database and the keys anew and reads everything back. */
   readAgain(actionId: ActionId): Promise<ReadAgain>;
 };
@@ -114,6 +117,7 @@ export async function openTestGateway(): Promise<TestGateway> {
     authorize: policies.authorize,
     openQuestions: new Map(),
     approvalExpiresAfterMs: approvalMs,
+    delay: (_waitMs, signal) => (signal.aborted ? Promise.reject(signal.reason) : Promise.resolve()),
   };
   const owned = undo.move();
   return {
@@ -130,7 +134,7 @@ export async function openTestGateway(): Promise<TestGateway> {
 async function aRun(
   log: TestLedger,
   owned: AsyncDisposableStack,
-  workspace: Workspace,
+  workspace: Workspace | null,
   changes: Partial<RunContext>,
 ): Promise<TestRun> {
   const lease = await log.newRun();
@@ -148,6 +152,10 @@ async function aRun(
     runState: () => "in_progress",
     budgetLeft: () => ({ steps: 50, tokens: 100_000, seconds: 1_800 }),
     workspace,
+    github: createGithubWorld().writer,
+    runBranch,
+    publishing: { changeSet: publishedChanges },
+    isPathApproved: () => false,
     fingerprints: createFingerprints(),
     pages,
     settings,
@@ -202,6 +210,14 @@ export function aCall(
     ...changes,
   };
 }
+
+/** A proposal of the host's own. */
+export const aHostsCall = (run: RunContext, tool: string, args: unknown): ProposedAction =>
+  aCall(run, tool, args, { principal: { kind: "system" }, call: null });
+
+/** The host's proposal, and what it came to. */
+export const hostCall = (gateway: TestGateway, run: RunContext, tool: string, args: unknown, signal = never) =>
+  perform(gateway.deps, run, aHostsCall(run, tool, args), signal);
 
 /** Makes the call and gives what it came to. */
 export const call = (gateway: TestGateway, run: RunContext, tool: string, args: unknown) =>

@@ -52,6 +52,7 @@ export const aReport = (change: Partial<RunReport> = {}): RunReport => ({
   cause: "the tests pass",
   title: "",
   summary: "",
+  pullRequest: null,
   patch: "",
   patchKept: null,
   diffStat: { files: 0, added: 0, removed: 0 },

@@ -60,7 +60,7 @@ export async function emptyLog(store: TestStore): Promise<void> {
   await store.transaction(async (tx) => {
     await store.sql("set local session_replication_role = replica", [], tx);
     const tables = ["ledger_entries", "ledger_nodes", "ledger_head", "run_heads", "actions", "decisions", "sealed"];
-    for (const table of [...tables, "authorizations", "intents", "starts"]) {
+    for (const table of [...tables, "authorizations", "intents", "starts", "span_outbox"]) {
       await store.sql(`delete from ${table}`, [], tx);
     }
   });

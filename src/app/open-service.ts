@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JsonObject, Secret } from "../domain/index.ts";
+import { type Github, openGithub } from "../github/index.ts";
+import { createIntake, type Intake, intakeTimes, pruneDeliveries } from "../intake/index.ts";
+import { loadOperatorSettings } from "../policy/index.ts";
+import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
+import { type CountersignDeps, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+
+/** The settings of the service, as plain values. */
+export type ServiceSettings = RunSettings & {
+  readonly github: {
+    readonly appId: number;
+    readonly privateKey: Secret;
+    readonly webhookSecret: Secret;
+    /** Accepted too, during a rotation. */
+    readonly webhookSecretPrevious: Secret | null;
+    readonly apiUrl: string;
+    readonly gitUrl: string;
+  };
+  readonly webhookPath: string;
+  /** 0: a free one. */
+  readonly port: number;
+  readonly host: string;
+  readonly role: "all" | "web" | "worker";
+  readonly publicUrl: string | null;
+  /** For tests: how long things take that are else seconds and minutes. */
+  readonly pace?: Partial<Pace>;
+};
+
+/** What takes its time on purpose. */
+type Pace = GithubRunDeps["times"] & {
+  readonly requestTimeoutMs: number;
+  readonly writeIntervalMs: number;
+  readonly lookIntervalMs: number;
+};
+const defaultPace: Pace = {
+  ...defaultLeaseTimes,
+  stopPollMs: 1_000,
+  requestTimeoutMs: 30_000,
+  writeIntervalMs: 1_000,
+  lookIntervalMs: 5_000,
+};
+
+/** A running service. Disposing takes no more deliveries, gives back the runs under way, and ends. */
+export type Service = AsyncDisposable & {
+  /** Null where this process takes no webhooks. */
+  readonly port: number | null;
+  readonly webhookUrl: string | null;
+  readonly parts: readonly { readonly name: string; readonly detail: string }[];
+};
+
+export type ServiceHooks = {
+  readonly onEvent: (event: RunEvent) => void;
+  /** A line and the error behind it; never a text of a payload. */
+  readonly onTrouble: (line: string, error: unknown) => void;
+};
+
+/**
+ * Starts what this process is for: webhooks, runs, or both. Throws what keeps a part from starting, and then leaves nothing
+ * behind: `CONFIG_INVALID`, the `GITHUB_` codes of a GitHub that does not know this App, what database and sandbox throw.
+ */
+export async function openService(
+  deps: CountersignDeps,
+  settings: ServiceSettings,
+  hooks: ServiceHooks,
+  signal: AbortSignal,
+): Promise<Service> {
+  await using undo = new AsyncDisposableStack();
+  const pace = { ...defaultPace, ...settings.pace };
+  const records = undo.use(await openPart(deps, settings, hooks, signal));
+  const github = openGithub(
+    { clock: deps.clock, delay },
+    { ...settings.github, markerKey: records.keys.markerKey, ...pickGithubPace(pace) },
+  );
+  const app = await github.app(signal);
+  if (records.runs !== null) {
+    const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace };
+    undo.use(startWorking(runs, hooks, signal));
+  }
+  const port =
+    settings.role === "worker" ? null : await startIntake({ deps, records, github, hooks, app }, settings, undo);
+  const webhookUrl = port === null ? null : `http://${hostInUrl(settings.host)}:${port}${settings.webhookPath}`;
+  const close = undo.move();
+  return {
+    port,
+    webhookUrl,
+    parts: [
+      { name: "github", detail: `${settings.github.apiUrl}, as ${app.name} (App ${app.id})` },
+      { name: "database", detail: `${records.store.address} (${records.store.kind})` },
+      ...(webhookUrl === null ? [] : [{ name: "webhooks", detail: webhookUrl }]),
+      ...(records.runs === null ? [] : [{ name: "model", detail: settings.modelName }]),
+    ],
+    [Symbol.asyncDispose]: () => close.disposeAsync(),
+  };
+}
+
+type Part = Records & { readonly runs: Awaited<ReturnType<typeof openRuns>> | null };
+
+/** Records alone for a process that takes webhooks and does no work; else all that runs need, the sandbox tried first. */
+async function openPart(
+  deps: CountersignDeps,
+  settings: ServiceSettings,
+  hooks: ServiceHooks,
+  signal: AbortSignal,
+): Promise<Part> {
+  if (settings.role === "web") return { ...(await openRecords(deps, settings, signal)), runs: null };
+  const runs = await openRuns(deps, settings, { onEvent: hooks.onEvent, askApproval: null }, signal);
+  return { ...runs, runs };
+}
+
+const pickGithubPace = ({ requestTimeoutMs, writeIntervalMs, lookIntervalMs }: Pace) => ({
+  requestTimeoutMs,
+  writeIntervalMs,
+  lookIntervalMs,
+});
+
+const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+/** Works until it is disposed; then what is in hand is given back. */
+function startWorking(runs: GithubRunDeps, { onTrouble }: ServiceHooks, signal: AbortSignal): AsyncDisposable {
+  const stop = new AbortController();
+  const working = workOnJobs(runs, onTrouble, AbortSignal.any([signal, stop.signal])).catch((error: unknown) => {
+    if (!stop.signal.aborted && !signal.aborted) onTrouble("no more runs are taken", error);
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await working;
+    },
+  };
+}
+
+type Intaking = {
+  readonly deps: CountersignDeps;
+  readonly records: Records;
+  readonly github: Github;
+  readonly hooks: ServiceHooks;
+  readonly app: Awaited<ReturnType<Github["app"]>>;
+};
+
+async function startIntake(parts: Intaking, settings: ServiceSettings, undo: AsyncDisposableStack): Promise<number> {
+  const { deps, records, github, hooks, app } = parts;
+  const { store, ledger, keys } = records;
+  const { github: place, webhookPath, port, host } = settings;
+  const operator = await loadOperatorSettings(settings.policiesFolder);
+  await pruneDeliveries({ store, clock: deps.clock });
+  const secrets = [place.webhookSecret, ...(place.webhookSecretPrevious === null ? [] : [place.webhookSecretPrevious])];
+  const intake: Intake = createIntake(
+    {
+      ...deps,
+      store,
+      ledger,
+      keys,
+      queue: await store.queue(),
+      delay,
+      operator,
+      github: {
+        permission: (where, login, signal) => github.reader(where).permission(login, signal),
+        issue: (where, number, signal) => github.reader(where).issue(number, signal),
+      },
+      ownApp: { id: app.id, botUserId: app.botUserId },
+      times: intakeTimes,
+      health: () => health(records),
+      onTrouble: hooks.onTrouble,
+    },
+    { privateKey: place.privateKey, webhookSecrets: secrets, webhookPath },
+  );
+  undo.use(intake);
+  return intake.listen(port, host);
+}
+
+/** Whether work can be accepted: the database answers, and the log is where it was. */
+async function health({ store, ledger }: Records): Promise<{ readonly isReady: boolean; readonly facts: JsonObject }> {
+  const { size } = await ledger.head();
+  const state = await store.db.selectFrom("service_state").select("paused").executeTakeFirst();
+  const counts = await store.db
+    .selectFrom("runs")
+    .select((row) => ["status", row.fn.countAll<string>().as("count")])
+    .where("status", "!=", "completed")
+    .groupBy("status")
+    .execute();
+  const runs = Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
+  return { isReady: true, facts: { ledger: { size }, paused: state?.paused ?? false, runs } };
+}
+
+async function delay(waitMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+}

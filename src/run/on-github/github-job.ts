@@ -1,0 +1,116 @@
+import { type Run, type Trigger, untrusted } from "../../domain/index.ts";
+import { createFingerprints, type RunContext, type SavedPages } from "../../gateway/index.ts";
+import type { GithubReader } from "../../github/index.ts";
+import { type RunLease, readRunTexts } from "../../ledger/index.ts";
+import { noRepositoryPolicies } from "../../policy/index.ts";
+import type { IssueTexts } from "../run-deps.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+import type { RunRow } from "./take-run.ts";
+
+/** A run from GitHub in the hands of this worker. */
+export type GithubJob = {
+  readonly trigger: Trigger;
+  readonly row: RunRow;
+  readonly lease: RunLease;
+  readonly branch: string;
+  readonly requesterReference: string;
+  readonly issue: IssueTexts;
+  readonly reader: GithubReader;
+  /** For the host's own actions: what it may do does not end with the budget of the model. */
+  readonly context: RunContext;
+  readonly startedAtMs: number;
+};
+
+/** The last 8 hex digits of the run's id: the first ones are time, and collide (GH-86). */
+export const branchOf = (issue: number, runId: string): string => `countersign/issue-${issue}-${runId.slice(-8)}`;
+
+/** What the trigger sealed, and the hands for its repository. */
+export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease): Promise<GithubJob> {
+  const trigger = JSON.parse(await sealedText(deps, row, "trigger")) as Trigger;
+  const { reference } = JSON.parse(await sealedText(deps, row, "requester")) as { readonly reference: string };
+  const place = { installationId: trigger.installationId, repositoryId: trigger.repository.id };
+  const branch = branchOf(trigger.item.number, row.run_id);
+  const origin = { authorId: String(trigger.author.id), authorCanWrite: trigger.author.canWrite };
+  const context: RunContext = {
+    runId: row.run_id,
+    traceId: row.trace_id,
+    attempt: row.attempt,
+    lease,
+    requester: trigger.requester,
+    requesterReference: reference,
+    repository: { id: row.repository_id, name: row.repository_name },
+    repositoryPolicies: noRepositoryPolicies,
+    runState: () => "in_progress",
+    budgetLeft: () => hostBudget,
+    workspace: null,
+    github: deps.github.writer(place),
+    runBranch: branch,
+    publishing: null,
+    isPathApproved: () => false,
+    fingerprints: createFingerprints(),
+    pages: noPages,
+    settings: {
+      verifyCommand: null,
+      verifyTimeoutMs: 0,
+      verifyFilter: null,
+      setupCommand: null,
+      setupTimeoutMs: 0,
+    },
+    approvalChannel: "none",
+    runKey: await deps.keys.runKey(row.run_id),
+    onRecordedChange: () => undefined,
+  };
+  return {
+    trigger,
+    row,
+    lease,
+    branch,
+    requesterReference: reference,
+    issue: {
+      title: untrusted(trigger.title, { kind: "issue_title", ...origin }),
+      body: untrusted(bodyOf(trigger), { kind: "issue_body", ...origin }),
+    },
+    reader: deps.github.reader(place),
+    context,
+    startedAtMs: deps.clock(),
+  };
+}
+
+/** What was asked for in a command stands behind the text of the issue. */
+const bodyOf = ({ body, request }: Trigger): string =>
+  request.trim() === "" ? body : `${body}\n\nAsked for in a comment:\n${request}`;
+
+/** Enough for the few writes that tell what became of a run: these are the host's, whatever the model has used up. */
+const hostBudget = { steps: 1_000, tokens: 0, seconds: 3_600 };
+
+/** The host's own actions on GitHub put out nothing that is too long to show. */
+const noPages: SavedPages = {
+  keep: () => Promise.reject(new Error("no output is kept for an action on GitHub")),
+  read: () => Promise.resolve(null),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+};
+
+async function sealedText(deps: GithubRunDeps, row: RunRow, field: string): Promise<string> {
+  const text = (await readRunTexts(deps, row.run_id, field)).at(0);
+  if (text?.bytes == null) throw new Error(`run ${row.run_id} has no \`${field}\` on record`);
+  return new TextDecoder().decode(text.bytes);
+}
+
+/** The run as the phases know it, once the base is fixed. */
+export function runOf(job: GithubJob, base: { readonly sha: string }, limits: Run["limits"]): Run {
+  const { row, trigger } = job;
+  return {
+    runId: row.run_id,
+    traceId: row.trace_id,
+    repository: { id: row.repository_id, name: row.repository_name },
+    requester: trigger.requester,
+    issueTitle: trigger.title,
+    baseSha: base.sha,
+    status: "in_progress",
+    conclusion: null,
+    stopReason: null,
+    attempt: row.attempt,
+    startedAt: row.started_at,
+    limits,
+  };
+}

@@ -1,0 +1,17 @@
+import type { Github } from "../../github/index.ts";
+import type { LeaseTimes } from "../lease.ts";
+import type { RunDeps } from "../run-deps.ts";
+
+/** All that a run from GitHub needs of the world. */
+export type GithubRunDeps = RunDeps & {
+  readonly github: Github;
+  /** Address under which people reach the pages; null: no link is written (GH-47). */
+  readonly publicUrl: string | null;
+  readonly times: LeaseTimes & {
+    /** How often it is asked whether somebody wants the run to stop. */
+    readonly stopPollMs: number;
+  };
+};
+
+/** The label that asks for a fix, by exact code points (SEC-33). */
+export const triggerLabel = "countersign";

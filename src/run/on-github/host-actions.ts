@@ -1,0 +1,107 @@
+import {
+  type ActionId,
+  type ActionOutcome,
+  type ErrorCode,
+  errorCatalogue,
+  type JsonObject,
+  newActionId,
+  statesAtRest,
+} from "../../domain/index.ts";
+import { perform, type RunContext, reconcileOpen } from "../../gateway/index.ts";
+import { readActionTexts } from "../../ledger/index.ts";
+import { gatewayDeps } from "../perform-asking.ts";
+import type { GithubJob } from "./github-job.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+
+/** What a write to GitHub came to. `code`: GitHub's refusal by our name for it, or `policy_denied` and the like. */
+export type HostWrite =
+  | { readonly kind: "done"; readonly result: JsonObject; readonly outcome: ActionOutcome }
+  | { readonly kind: "not_done" | "unknown"; readonly code: string; readonly reason: string; readonly remedy: string };
+
+/** Proposes one of the host's writes to GitHub and takes it to its end. Throws only what keeps it from being recorded. */
+export async function writeAsHost(
+  deps: GithubRunDeps,
+  context: RunContext,
+  { tool, args }: { readonly tool: string; readonly args: JsonObject },
+  signal: AbortSignal,
+): Promise<HostWrite> {
+  const proposed = {
+    actionId: newActionId(deps),
+    runId: context.runId,
+    principal: { kind: "system" },
+    tool,
+    rawArguments: JSON.stringify(args),
+    call: null,
+    compensates: null,
+  } as const;
+  const outcome = await perform(gatewayDeps(deps), context, proposed, signal);
+  deps.onEvent({ kind: "action", outcome });
+  return asHostWrite(outcome);
+}
+
+function asHostWrite(outcome: ActionOutcome): HostWrite {
+  const { result, error_code: errorCode } = outcome.record;
+  if (outcome.status === "ok") return { kind: "done", result: (result ?? {}) as JsonObject, outcome };
+  const code = typeof errorCode === "string" ? errorCode : (outcome.refusal?.code ?? outcome.state);
+  const rules = outcome.decision?.policyIds.join(", ") ?? "";
+  const reason = outcome.refusal?.received ?? `${outcome.tool} ended ${outcome.state}`;
+  return {
+    kind: outcome.status === "unknown" ? "unknown" : "not_done",
+    code,
+    reason: outcome.state === "denied" ? `${outcome.tool} was denied by ${rules}` : reason,
+    remedy: isErrorCode(code) ? errorCatalogue[code].remedy : (outcome.refusal?.remedy ?? ""),
+  };
+}
+
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorCatalogue, code);
+
+/** Settles the writes whose end this run's earlier worker did not see, by looking at GitHub (AUD-6). */
+export async function reconcileAll(deps: GithubRunDeps, { context }: GithubJob, signal: AbortSignal): Promise<void> {
+  for (const { actionId, tool } of await openActions(deps, context)) {
+    if (tool === null || deps.catalogue.get(tool)?.group !== "publish") continue;
+    await reconcileOpen({ ...gatewayDeps(deps), store: deps.store, keys: deps.keys }, context, actionId, signal);
+  }
+}
+
+/** Writes to GitHub of which it is still not known whether they stand there. */
+export async function unknownWrites(deps: GithubRunDeps, context: RunContext): Promise<readonly string[]> {
+  const open = await openActions(deps, context);
+  return open.flatMap(({ actionId, tool }) =>
+    tool !== null && deps.catalogue.get(tool)?.group === "publish" ? [`${tool} ${actionId}`] : [],
+  );
+}
+
+function openActions({ store }: GithubRunDeps, { runId }: RunContext) {
+  return store.db
+    .selectFrom("actions")
+    .select(["action_id as actionId", "tool", "state"])
+    .where("run_id", "=", runId)
+    .where("state", "not in", [...statesAtRest])
+    .orderBy("first_index")
+    .execute();
+}
+
+/** What stands on GitHub for a run by the record alone: the results of its writes, oldest first. */
+export async function standingWrites(
+  deps: GithubRunDeps,
+  { runId }: Pick<RunContext, "runId">,
+  tool: string,
+): Promise<{ readonly results: readonly JsonObject[]; readonly proposedCount: number }> {
+  const rows = await deps.store.db
+    .selectFrom("actions")
+    .select(["action_id as actionId", "state"])
+    .where("run_id", "=", runId)
+    .where("tool", "=", tool)
+    .orderBy("first_index")
+    .execute();
+  const standing = rows.filter(({ state }) => state === "succeeded" || state === "reconciled_applied");
+  const results = await Promise.all(standing.map(({ actionId }) => resultOf(deps, actionId)));
+  return { results: results.filter((result) => result !== null), proposedCount: rows.length };
+}
+
+async function resultOf(deps: GithubRunDeps, actionId: ActionId): Promise<JsonObject | null> {
+  const text = (await readActionTexts(deps, actionId)).findLast(({ field }) => field === "result");
+  if (text?.bytes == null) return null;
+  const { record } = JSON.parse(new TextDecoder().decode(text.bytes)) as { readonly record: JsonObject };
+  return (record["result"] ?? null) as JsonObject | null;
+}

@@ -1,0 +1,31 @@
+/**
+ * A code span that shows the text as it is, whatever it holds (CommonMark 0.31 section 6.1): nothing in it is acted on. Line
+ * breaks and controls become spaces.
+ */
+export function inCode(text: string): string {
+  const line = text.replace(/\p{Cc}+/gu, " ").trim() || " ";
+  const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  const pad = line.startsWith("`") || line.endsWith("`") ? " " : "";
+  return `${fence}${pad}${line}${pad}${fence}`;
+}
+
+/** `1 file`, `2 files`. */
+export const count = (number: number, noun: string): string => `${inDigits(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** With commas, whatever the machine's language. */
+export const inDigits = (number: number): string => number.toLocaleString("en-US");
+
+/** `0.4 s`, `12 s`, `3 min 20 s`. */
+export function inSeconds(ms: number): string {
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** The first entries as list items, and how many more there are. */
+export function cappedList(items: readonly string[], most: number): readonly string[] {
+  const shown = items.slice(0, most).map((item) => `- ${item}`);
+  return items.length > most ? [...shown, `- and ${items.length - most} more`] : shown;
+}

@@ -1,0 +1,98 @@
+import { type Conclusion, CountersignError, type ErrorCode } from "../../domain/index.ts";
+import type { RepositoryFacts } from "../../github/index.ts";
+import { limitsOf, openSession, readSettings } from "../open-session.ts";
+import type { RunPhase } from "../run-deps.ts";
+import { keepPolicySet, recordBase } from "../run-record.ts";
+import type { Session } from "../session.ts";
+import { type GithubJob, runOf } from "./github-job.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+import { type Closed, closed } from "./last-gate.ts";
+
+/** Where the work begins: the default branch and its commit as the API gives them (GH-87). */
+export type GithubBase = { readonly branch: string; readonly sha: string };
+
+export type PreparedOnGithub = { readonly session: Session; readonly base: GithubBase };
+
+/** Above this GitHub's own figure is enough to refuse; what is in the tree is measured after the fetch (SEC-80). */
+const kibibyte = 1024;
+
+/**
+ * Repository, base and settings, all asked for by id. A run that is taken up again keeps the base that it began with.
+ * Throws `CountersignError` where the repository can't be worked on.
+ */
+export async function prepareOnGithub(
+  deps: GithubRunDeps,
+  job: GithubJob,
+  onPhase: (phase: RunPhase) => void,
+  signal: AbortSignal,
+): Promise<PreparedOnGithub> {
+  const { row, trigger, reader } = job;
+  if (`${trigger.title}${trigger.body}${trigger.request}`.trim() === "") {
+    throw new CountersignError("ISSUE_EMPTY", "the issue has no text", {
+      remedy: "write into the issue what is wrong and what is wanted, then ask again",
+    });
+  }
+  const facts = await reader.repository(signal);
+  refuseUnusable(deps, facts);
+  const base = await baseOf(job, facts, signal);
+  const place = { installationId: trigger.installationId, repositoryId: trigger.repository.id };
+  const access = await deps.github.gitAccess(place, facts, signal);
+  const repository = { id: row.repository_id, name: facts.fullName };
+  const source = { kind: "github", ...access, commitSha: base.sha, repository } as const;
+  const opened = await deps.workspace.openBase(source, signal);
+  const read = await readSettings(deps, opened.base);
+  const run = runOf(job, base, limitsOf(read.settings));
+  await keepPolicySet(deps);
+  await recordBase(deps, { run, lease: job.lease, base, name: facts.fullName });
+  deps.onEvent({
+    kind: "started",
+    runId: run.runId,
+    traceId: run.traceId,
+    repository,
+    baseSha: base.sha,
+    uncommitted: [],
+  });
+  const session = await openSession(deps, {
+    run,
+    lease: job.lease,
+    issue: job.issue,
+    requesterReference: job.requesterReference,
+    base: opened.base,
+    ...read,
+    startedAtMs: job.startedAtMs,
+    approvalChannel: "none",
+    onPhase,
+  });
+  return { session, base };
+}
+
+function refuseUnusable({ operator }: GithubRunDeps, facts: RepositoryFacts): void {
+  if (facts.isArchived) throw new CountersignError("GITHUB_ARCHIVED", "the repository is archived");
+  if (facts.isDisabled) throw new CountersignError("GITHUB_FORBIDDEN", "the repository is disabled");
+  const { totalBytes } = operator.tree;
+  if (facts.sizeKb * kibibyte <= totalBytes) return;
+  throw new CountersignError(
+    "TREE_TOO_LARGE",
+    `the repository has ${facts.sizeKb} KiB, at most ${totalBytes / kibibyte} are taken`,
+  );
+}
+
+async function baseOf({ row, reader }: GithubJob, facts: RepositoryFacts, signal: AbortSignal): Promise<GithubBase> {
+  const branch = facts.defaultBranch;
+  if (row.base_sha !== "") return { branch, sha: row.base_sha };
+  const head = await reader.branch(branch, signal);
+  if (head !== null) return { branch, sha: head.sha };
+  throw new CountersignError("GITHUB_EMPTY", "the repository has no commit on its default branch");
+}
+
+/** A failure before any work as the end of a run: what a person can mend is theirs, a place that is gone ends the run. */
+export function closedByError(error: CountersignError): Closed {
+  return closed(conclusionOfCode(error), error.message, error.remedy);
+}
+
+const gone: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["GITHUB_NOT_FOUND", "GITHUB_GONE"]);
+
+function conclusionOfCode({ code, retryable }: CountersignError): Conclusion {
+  if (gone.has(code)) return "cancelled";
+  return retryable || code === "GIT_FAILED" ? "failure" : "action_required";
+}

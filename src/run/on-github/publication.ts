@@ -1,0 +1,104 @@
+import { parseActionId } from "../../domain/index.ts";
+import type { AuditedAction } from "../../ledger/index.ts";
+import { readActionTexts, showRun } from "../../ledger/index.ts";
+import type { Session } from "../session.ts";
+import type { Result, Verdict } from "../settle.ts";
+import type { GithubJob } from "./github-job.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+import { countByTool, type NotDone, wasDone } from "./not-done.ts";
+import type { GithubBase } from "./prepare-on-github.ts";
+import type { Publication } from "./publish.ts";
+import { commitMessage, pullRequestText, pullRequestTitle } from "./pull-request-text.ts";
+import { checkpointText } from "./status-text.ts";
+
+/** What is published of a result, in words and bytes. */
+export async function publicationOf(
+  deps: GithubRunDeps,
+  job: GithubJob,
+  ready: {
+    readonly session: Session;
+    readonly base: GithubBase;
+    readonly behindBy: number;
+    readonly result: Result;
+    readonly verdict: Verdict;
+  },
+): Promise<Publication> {
+  const { session, base, behindBy, result, verdict } = ready;
+  const { trigger, row } = job;
+  const { authorized, leftOut, withheld } = result.readBack;
+  const { verify, draft } = session.settings;
+  const actions = (await showRun(deps.store, row.run_id))?.actions ?? [];
+  const checkpoint = await deps.ledger.head();
+  const isVerified = verdict.conclusion === "success";
+  const issue = trigger.item.number;
+  const facts = {
+    runId: row.run_id,
+    traceId: row.trace_id,
+    issue,
+    requester: trigger.requester,
+    event: trigger.event,
+    askedAt: trigger.at,
+    textDigest: trigger.textDigest,
+    hiddenRemovedCount: removedCount(job),
+    isVerified,
+    cause: verdict.cause,
+    base,
+    behindBy,
+    changes: authorized.changes,
+    diffStat: verdict.diffStat,
+    tests: {
+      command: verify?.run ?? null,
+      derived: verify?.derived ?? false,
+      before: result.before,
+      after: result.after,
+    },
+    actions: countByTool(actions),
+    notDone: await notDoneOf(deps, actions),
+    leftOut,
+    withheld,
+    checkpoint,
+    publicUrl: deps.publicUrl,
+    summary: result.end.summary,
+  };
+  const title = pullRequestTitle(result.end.title, issue);
+  return {
+    changeSet: authorized,
+    repositoryPolicies: session.context.repositoryPolicies,
+    base: { ...base, treeSha: session.base.treeSha },
+    title,
+    message: commitMessage({ ...facts, title: result.end.title }),
+    body: pullRequestText(facts),
+    draft: !isVerified || draft === "always",
+    conclusion: verdict.conclusion,
+    check: {
+      title: isVerified ? "Verified" : "Not verified",
+      summary: `${verdict.cause}\n\nRun \`${row.run_id}\`, trace \`${row.trace_id}\`. ${checkpointText(checkpoint)}.`,
+    },
+    diffStat: verdict.diffStat,
+  };
+}
+
+const removedCount = ({ issue }: GithubJob): number =>
+  [issue.title, issue.body].flatMap(({ removed }) => Object.values(removed)).reduce((sum, count) => sum + count, 0);
+
+/** Actions of the run that were not done, with the path they were meant for; the host's reports on GitHub are not among them. */
+export function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
+  const failed = actions.filter((action) => !wasDone(action) && action.event.actor !== "system");
+  return Promise.all(
+    failed.map(async ({ action_id, tool, event, policy_ids }) => ({
+      tool,
+      outcome: event.outcome,
+      policyIds: policy_ids,
+      path: await pathOf(deps, action_id),
+    })),
+  );
+}
+
+async function pathOf(deps: GithubRunDeps, actionId: string): Promise<string | null> {
+  const id = parseActionId(actionId);
+  const sealed = id === null ? [] : await readActionTexts(deps, id);
+  const text = sealed.find(({ field }) => field === "arguments");
+  if (text?.bytes == null) return null;
+  const { path } = JSON.parse(new TextDecoder().decode(text.bytes)) as { readonly path?: unknown };
+  return typeof path === "string" ? path : null;
+}

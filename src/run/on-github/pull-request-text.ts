@@ -1,0 +1,202 @@
+import type { Checkpoint, FileChange, RunId, TraceId } from "../../domain/index.ts";
+import { cutText, fenced } from "../../github/index.ts";
+import type { RunReport, TestRun, WithheldChange } from "../run-report.ts";
+import { cappedList, count, inCode, inSeconds } from "./markdown.ts";
+import { type NotDone, notDoneText, type ToolCount } from "./not-done.ts";
+import { checkpointText } from "./status-text.ts";
+
+/** What the pull request says: facts of the host, and last what the model says, called the model's (GH-100). */
+export type PullRequestTextFacts = {
+  readonly runId: RunId;
+  readonly traceId: TraceId;
+  readonly issue: number;
+  readonly requester: { readonly login: string; readonly id: string };
+  readonly event: string;
+  readonly askedAt: string;
+  /** SHA-256 of the text of the issue at the trigger. */
+  readonly textDigest: string;
+  readonly hiddenRemovedCount: number;
+  readonly isVerified: boolean;
+  readonly cause: string;
+  readonly base: { readonly branch: string; readonly sha: string };
+  /** Commits that the base branch has meanwhile (GH-87). */
+  readonly behindBy: number;
+  readonly changes: readonly Pick<FileChange, "path" | "before" | "after">[];
+  readonly diffStat: RunReport["diffStat"];
+  readonly tests: RunReport["tests"];
+  readonly actions: readonly ToolCount[];
+  readonly notDone: readonly NotDone[];
+  readonly leftOut: readonly string[];
+  readonly withheld: readonly WithheldChange[];
+  readonly checkpoint: Checkpoint;
+  readonly publicUrl: string | null;
+  readonly summary: string;
+};
+
+const titleLength = 72;
+const listedAtMost = 50;
+const summaryAtMost = 16_384;
+
+/** The model's title made inert, at most 72 characters; `Fix #n` where it gave none (GH-101). */
+export const pullRequestTitle = (title: string, issue: number): string => titleOr(title, `Fix #${issue}`);
+
+function titleOr(title: string, otherwise: string): string {
+  const line = plainLine(title);
+  if (line === "") return otherwise;
+  const points = Array.from(line);
+  return points.length <= titleLength ? line : `${points.slice(0, titleLength - 1).join("")}…`;
+}
+
+/** A title is plain text to GitHub: but `@` and `#n` are acted on, also in a commit's subject. */
+function plainLine(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .replace(/\s+/g, " ")
+    .replace(/@(?=\w)/g, "@\u{2060}")
+    .replace(/#(?=\d)/g, "#\u{2060}")
+    .replace(/\b(GH)-(?=\d)/gi, "$1\u{2011}")
+    .trim();
+}
+
+/** Subject, reason and the trailers that lead back to the record (GH-83). */
+export function commitMessage(
+  facts: Pick<PullRequestTextFacts, "runId" | "traceId" | "issue" | "cause"> & { readonly title: string },
+): string {
+  const { runId, traceId, issue, cause, title } = facts;
+  return [
+    titleOr(title, `Change asked for in #${issue}`), // on the default branch a keyword of ours would close the issue
+    "",
+    `Asked for in #${issue}. Checked by the host: ${plainLine(cause)}.`,
+    "",
+    `Countersign-Run: ${runId}`,
+    `Countersign-Trace: ${traceId}`,
+    "",
+  ].join("\n");
+}
+
+/** The body, cut to what GitHub takes; only the host writes keywords and references in it (SEC-115). */
+export function pullRequestText(facts: PullRequestTextFacts): string {
+  const { runId, issue, isVerified, cause } = facts;
+  const lines = [
+    `${isVerified ? "**Verified**" : "**Not verified**"}: ${inCode(cause)}`,
+    "",
+    `Refs #${issue}`,
+    ...asked(facts),
+    ...changed(facts),
+    ...tested(facts.tests),
+    ...acted(facts),
+    ...notPublished(facts),
+    ...recorded(facts),
+    ...summarized(facts),
+  ];
+  return cutText(lines.join("\n"), `countersign runs show ${runId}`);
+}
+
+function asked({ requester, event, askedAt, textDigest, hiddenRemovedCount }: PullRequestTextFacts): readonly string[] {
+  const by = `${inCode(requester.login)} (id ${inCode(requester.id)})`;
+  return [
+    "",
+    "### What was asked",
+    "",
+    `Asked for by ${by} at ${inCode(askedAt)} by ${inCode(event)}. The text of the issue as it was then was used; SHA-256 ${inCode(textDigest)}.`,
+    ...(hiddenRemovedCount === 0
+      ? []
+      : [
+          "",
+          `${count(hiddenRemovedCount, "hidden character")} of the issue's text were taken out before the model saw it.`,
+        ]),
+  ];
+}
+
+function changed({ base, behindBy, changes, diffStat }: PullRequestTextFacts): readonly string[] {
+  const behind = behindBy === 0 ? "" : `; the branch has gone on by ${count(behindBy, "commit")} since`;
+  return [
+    "",
+    "### What changed",
+    "",
+    `${count(diffStat.files, "file")}, +${diffStat.added} -${diffStat.removed}, on ${inCode(base.branch)} at ${inCode(base.sha)}${behind}.`,
+    "",
+    ...cappedList(
+      changes.map((change) => `${inCode(change.path)} (${changeWord(change)})`),
+      listedAtMost,
+    ),
+  ];
+}
+
+function changeWord({ before, after }: Pick<FileChange, "before" | "after">): string {
+  if (after === null) return "deleted";
+  return before === null ? "added" : "changed";
+}
+
+function tested({ command, derived, before, after }: RunReport["tests"]): readonly string[] {
+  if (command === null) return ["", "### Tests", "", "The repository names no verify command: nothing was run."];
+  const row = (name: string, run: TestRun | null): string =>
+    `| ${name} | ${run === null ? "not run | | | " : testCells(run)} |`;
+  return [
+    "",
+    "### Tests",
+    "",
+    `${inCode(command)}${derived ? ", derived from the repository's files" : ""}; run by the host on a fresh tree without network.`,
+    "",
+    "| | exit status | passed | failed | time |",
+    "|---|---|---|---|---|",
+    row("before", before),
+    row("after", after),
+  ];
+}
+
+function testCells(run: TestRun): string {
+  return `${exitText(run)} | ${run.passedCount ?? ""} | ${run.failedCount ?? ""} | ${inSeconds(run.durationMs)}`;
+}
+
+function exitText({ missing, timedOut, exitCode }: TestRun): string {
+  if (missing !== null) return "could not be run";
+  return timedOut ? "timed out" : String(exitCode ?? "none");
+}
+
+function acted({ actions, notDone }: PullRequestTextFacts): readonly string[] {
+  return [
+    "",
+    "### Actions",
+    "",
+    "| action | done | denied by policy | refused | other |",
+    "|---|---|---|---|---|",
+    ...actions.map(
+      ({ tool, done, denied, refused, other }) => `| ${inCode(tool)} | ${done} | ${denied} | ${refused} | ${other} |`,
+    ),
+    ...(notDone.length === 0
+      ? ["", "Every action that was proposed was done."]
+      : ["", "Not done, and why:", "", ...cappedList(notDone.map(notDoneText), listedAtMost)]),
+  ];
+}
+
+function notPublished({ leftOut, withheld }: PullRequestTextFacts): readonly string[] {
+  if (leftOut.length + withheld.length === 0) return [];
+  const items = [
+    ...leftOut.map((path) => `${inCode(path)}: no authorized action wrote it`),
+    ...withheld.map(({ path, policyIds }) => `${inCode(path)}: withheld by ${policyIds.map(inCode).join(", ")}`),
+  ];
+  return ["", "### Left out of this pull request", "", ...cappedList(items, listedAtMost)];
+}
+
+function recorded({ runId, traceId, checkpoint, publicUrl }: PullRequestTextFacts): readonly string[] {
+  return [
+    "",
+    "### Record",
+    "",
+    ...(publicUrl === null ? [] : [`[What happened in this run](${publicUrl}/runs/${runId})`, ""]),
+    `Run ${inCode(runId)}, trace ${inCode(traceId)}. Before publishing: ${checkpointText(checkpoint)}.`,
+    "",
+    "```sh",
+    `countersign runs show ${runId}`,
+    `countersign audit show ${runId}`,
+    `countersign audit find --trace ${traceId}`,
+    "```",
+  ];
+}
+
+function summarized({ summary, runId }: PullRequestTextFacts): readonly string[] {
+  if (summary.trim() === "") return [];
+  const cut = cutText(summary, `countersign runs show ${runId}`, summaryAtMost);
+  return ["", "### The model's summary", "", "Written by the model and checked by nobody:", "", fenced(cut)];
+}

@@ -1,0 +1,164 @@
+import type { JsonObject, ReactionTarget } from "../../domain/index.ts";
+import type { RunPhase } from "../run-deps.ts";
+import type { GithubJob } from "./github-job.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+import { standingWrites, writeAsHost } from "./host-actions.ts";
+import { type StatusEnd, type StatusFacts, statusText } from "./status-text.ts";
+
+/**
+ * What the people of the repository see of a run: a reaction, and one comment that is kept true (GH-40 to GH-46). Nothing here
+ * decides how the run ends: what GitHub refuses is on record, and the next surface is used.
+ */
+export type Reporter = {
+  /** The reaction and the comment; what follows does not wait for them. */
+  readonly begin: () => void;
+  /** The comment is brought to this as soon as the edit before is through; what was meanwhile is left out. */
+  readonly show: (facts: Partial<Pick<StatusFacts, "base" | "limits" | "used" | "phase">>) => void;
+  /** Until the writes so far are through. Throws where one of them could not be recorded. */
+  readonly settled: () => Promise<void>;
+  /** The last edit; a comment that a person deleted is made once anew. */
+  readonly end: (end: StatusEnd, used: StatusFacts["used"]) => Promise<void>;
+};
+
+type Comment = {
+  /** Null while there is none. */
+  id: number | null;
+  text: string;
+  revision: number;
+  /** The last write did not come through: between phases it is not tried again. */
+  isRefused: boolean;
+};
+
+export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise<Reporter> {
+  const never = new AbortController().signal; // each write has a deadline of its own
+  const comment = await knownComment(deps, job);
+  const hasReacted = (await standingWrites(deps, job.context, "add_reaction")).results.length > 0;
+  let facts = firstFacts(deps, job);
+  let trouble: unknown;
+  let chain: Promise<void> = Promise.resolve();
+  let isWaiting = false;
+  const enqueue = (write: () => Promise<void>): void => {
+    chain = chain.then(write).catch((error: unknown) => {
+      trouble ??= error;
+    });
+  };
+  const refresh = (): void => {
+    if (isWaiting) return;
+    isWaiting = true;
+    enqueue(async () => {
+      isWaiting = false;
+      if (!comment.isRefused)
+        await bring(deps, job, comment, { text: statusText(facts), isLast: false, signal: never });
+    });
+  };
+  const settled = async (): Promise<void> => {
+    await chain;
+    if (trouble !== undefined) throw trouble;
+  };
+  return {
+    begin: () => {
+      const { reactTo } = job.trigger;
+      if (reactTo !== null && !hasReacted) enqueue(() => react(deps, job, reactTo, never));
+      refresh();
+    },
+    show: (news) => {
+      facts = { ...facts, ...news };
+      refresh();
+    },
+    settled,
+    end: async (end, used) => {
+      facts = { ...facts, used, end };
+      await settled();
+      comment.isRefused = false;
+      await bring(deps, job, comment, { text: statusText(facts), isLast: true, signal: never });
+    },
+  };
+}
+
+function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob): StatusFacts {
+  const phase: RunPhase = "prepare";
+  return {
+    runId: row.run_id,
+    traceId: row.trace_id,
+    verb: trigger.verb,
+    requestedBy: trigger.requester.login,
+    byLabel: trigger.byLabel,
+    attempt: row.attempt,
+    base: null,
+    phase,
+    used: { turns: 0, inputTokens: 0, outputTokens: 0 },
+    limits: null,
+    publicUrl: deps.publicUrl,
+    end: null,
+  };
+}
+
+/** The comment of an earlier worker of this run, by the record: never a second one (GH-41). */
+async function knownComment(deps: GithubRunDeps, { context }: GithubJob): Promise<Comment> {
+  const made = await standingWrites(deps, context, "create_comment");
+  const edits = await standingWrites(deps, context, "update_comment");
+  return { id: idOf(made.results.at(-1)), text: "", revision: edits.proposedCount, isRefused: false };
+}
+
+const idOf = (result: JsonObject | undefined): number | null => {
+  const id = result?.["comment_id"];
+  return typeof id === "number" ? id : null;
+};
+
+function react(deps: GithubRunDeps, job: GithubJob, target: ReactionTarget, signal: AbortSignal): Promise<void> {
+  const args = { ...targetArguments(target), content: "eyes" };
+  return writeAsHost(deps, job.context, { tool: "add_reaction", args }, signal).then(() => undefined);
+}
+
+function targetArguments(target: ReactionTarget): JsonObject {
+  switch (target.kind) {
+    case "issue":
+      return { issue: target.issue };
+    case "issue_comment":
+      return { comment: target.comment };
+    case "review_comment":
+      return { review_comment: target.comment };
+  }
+}
+
+/** Makes the comment, or edits it to the text. */
+async function bring(
+  deps: GithubRunDeps,
+  job: GithubJob,
+  comment: Comment,
+  { text, isLast, signal }: { readonly text: string; readonly isLast: boolean; readonly signal: AbortSignal },
+): Promise<void> {
+  if (text === comment.text) return;
+  const issue = job.trigger.item.number;
+  if (comment.id !== null) {
+    comment.revision += 1;
+    const args = { issue, comment: comment.id, body: text, revision: comment.revision };
+    const edited = await writeAsHost(deps, job.context, { tool: "update_comment", args }, signal);
+    if (edited.kind === "done") comment.text = text;
+    if (edited.kind === "done" || !isGone(edited.code)) {
+      comment.isRefused = edited.kind !== "done";
+      return;
+    }
+    comment.id = null;
+    comment.isRefused = true;
+    if (!isLast) return;
+  }
+  const made = await writeAsHost(deps, job.context, { tool: "create_comment", args: { issue, body: text } }, signal);
+  comment.isRefused = made.kind !== "done";
+  if (made.kind !== "done") return;
+  comment.id = idOf(made.result);
+  comment.text = text;
+  comment.revision = 0;
+  await rememberComment(deps, job, comment.id);
+}
+
+const isGone = (code: string): boolean => code === "GITHUB_NOT_FOUND" || code === "GITHUB_GONE";
+
+async function rememberComment(deps: GithubRunDeps, { row, lease }: GithubJob, id: number | null): Promise<void> {
+  await deps.store.db
+    .updateTable("runs")
+    .set({ status_comment_id: id })
+    .where("run_id", "=", row.run_id)
+    .where("fencing_token", "=", lease.fencingToken)
+    .execute();
+}

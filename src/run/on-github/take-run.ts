@@ -1,0 +1,97 @@
+import type { Selectable } from "kysely";
+import type { RunId } from "../../domain/index.ts";
+import type { RunLease } from "../../ledger/index.ts";
+import { type Database, ownerState, processOwner, type Transaction } from "../../store/index.ts";
+import { leaseEnd } from "../lease.ts";
+import { runBatch } from "../run-record.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+
+/** Taken over this often, a run is given up (GH-35). */
+const attemptsAtMost = 3;
+
+export type RunRow = Selectable<Database["runs"]>;
+
+export type Taking =
+  | { readonly kind: "taken"; readonly row: RunRow; readonly lease: RunLease; readonly isGivenUp: boolean }
+  /** It has ended, or there is no such run. */
+  | { readonly kind: "over" }
+  /** A worker that lives has it until then. */
+  | { readonly kind: "held"; readonly until: string }
+  /** Its repository or its installation has as many runs as it may have at once (GH-34). */
+  | { readonly kind: "busy" };
+
+/**
+ * Takes a queued run, or one whose worker is gone, under a new lease: a higher fencing token, so that an old worker can append
+ * nothing more. Taking over after a lost lease counts as an attempt (AUD-10); after a hand-over it does not.
+ */
+export async function takeRun(deps: GithubRunDeps, runId: RunId): Promise<Taking> {
+  const row = await deps.store.db.selectFrom("runs").selectAll().where("run_id", "=", runId).executeTakeFirst();
+  if (row === undefined || row.status === "completed" || row.installation_id === null) return { kind: "over" };
+  const isTakeOver = row.status !== "queued";
+  if (isTakeOver && !isAbandoned(deps, row)) return { kind: "held", until: row.lease_expires_at ?? "" };
+
+  const attempt = row.attempt + (isTakeOver ? 1 : 0);
+  const lease = { runId, fencingToken: row.fencing_token + 1 };
+  const evidence = { status: "in_progress", takenOver: isTakeOver };
+  const run = { runId, traceId: row.trace_id, attempt };
+  try {
+    await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), (tx) =>
+      claim(deps, tx, { ...row, attempt }, lease),
+    );
+  } catch (error) {
+    if (error instanceof NotTaken) return error.taking;
+    throw error;
+  }
+  return { kind: "taken", row: { ...row, attempt }, lease, isGivenUp: attempt > attemptsAtMost };
+}
+
+/** Whether nobody works on a run that is under way: its lease ran out, or its process on this machine is dead. */
+export function isAbandoned(
+  { clock }: Pick<GithubRunDeps, "clock">,
+  row: Pick<RunRow, "lease_owner" | "lease_expires_at">,
+): boolean {
+  if (row.lease_owner === null || row.lease_expires_at === null) return true;
+  return Date.parse(row.lease_expires_at) <= clock() || ownerState(row.lease_owner) === "dead";
+}
+
+/** Rolls the taking back: what is thrown within the transaction comes out of it as it is. */
+class NotTaken extends Error {
+  readonly taking: Taking;
+
+  constructor(taking: Taking) {
+    super(`not taken: ${taking.kind}`);
+    this.taking = taking;
+  }
+}
+
+/** In the transaction of the entry, which holds the lock of the log: so two takings never count at once. */
+async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: RunLease): Promise<void> {
+  if (row.status === "queued" && (await isFull(deps, tx, row))) throw new NotTaken({ kind: "busy" });
+  const taken = await tx
+    .updateTable("runs")
+    .set({
+      status: "in_progress",
+      attempt: row.attempt,
+      fencing_token: lease.fencingToken,
+      lease_owner: processOwner(),
+      lease_expires_at: leaseEnd(deps.clock(), deps.times.leaseMs),
+    })
+    .where("run_id", "=", row.run_id)
+    .where("fencing_token", "=", row.fencing_token)
+    .where("status", "=", row.status)
+    .executeTakeFirst();
+  if (taken.numUpdatedRows !== 1n)
+    throw new NotTaken({ kind: "held", until: leaseEnd(deps.clock(), deps.times.leaseMs) });
+}
+
+async function isFull({ operator }: GithubRunDeps, tx: Transaction, row: RunRow): Promise<boolean> {
+  const working = await tx
+    .selectFrom("runs")
+    .select(["repository_id"])
+    .where("status", "=", "in_progress")
+    .where("installation_id", "=", row.installation_id)
+    .execute();
+  const inRepository = working.filter(({ repository_id }) => repository_id === row.repository_id).length;
+  const { runsPerInstallation, runsPerRepository } = operator.concurrency;
+  return working.length >= runsPerInstallation || inRepository >= runsPerRepository;
+}

@@ -1,0 +1,168 @@
+import { type CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
+import { carry, timeLimit } from "../carry.ts";
+import { holdLease } from "../lease.ts";
+import type { RunPhase } from "../run-deps.ts";
+import type { Session } from "../session.ts";
+import { judge } from "../settle.ts";
+import { endEarly, finish, type Live } from "./end.ts";
+import { openJob } from "./github-job.ts";
+import type { GithubRunDeps } from "./github-run-deps.ts";
+import { handOver } from "./hand-over.ts";
+import { reconcileAll, standingWrites } from "./host-actions.ts";
+import { type KeptResult, keepResult, readKeptResult } from "./kept-result.ts";
+import { type Closed, closed, type Gate, lastGate } from "./last-gate.ts";
+import { closedByError, type PreparedOnGithub, prepareOnGithub } from "./prepare-on-github.ts";
+import { publicationOf } from "./publication.ts";
+import { publish } from "./publish.ts";
+import { openReporter } from "./reporter.ts";
+import { type Taking, takeRun } from "./take-run.ts";
+import { stopText, watchStop } from "./watch-stop.ts";
+
+/** What became of the job: the run ended, was given back, or was not there to be taken. */
+export type WorkedOn =
+  | { readonly kind: "ended" }
+  | { readonly kind: "handed_over" }
+  | Exclude<Taking, { readonly kind: "taken" }>;
+
+/**
+ * Works on a run that was asked for on GitHub, from wherever its last worker left it, to its end: at most one comment, one
+ * branch and one pull request, whatever happens in between. Throws where nothing can be recorded or the lease was lost; then
+ * the job comes again.
+ */
+export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: AbortSignal): Promise<WorkedOn> {
+  signal.throwIfAborted();
+  const taking = await takeRun(deps, runId);
+  if (taking.kind !== "taken") return taking;
+  await using held = holdLease(deps, taking.lease, deps.times);
+  await using stop = watchStop(deps, runId);
+  const job = await openJob(deps, taking.row, taking.lease);
+  const live = { job, stop, reporter: await openReporter(deps, job), lost: held.lost };
+  await reconcileAll(deps, job, held.lost);
+  live.reporter.begin();
+  if (taking.isGivenUp) {
+    const cause = "its worker was lost too often, so it was given up";
+    return endEarly(deps, live, closed("failure", cause, "ask again with `/countersign retry`"));
+  }
+  return workTaken(deps, live, signal);
+}
+
+async function workTaken(deps: GithubRunDeps, live: Live, signal: AbortSignal): Promise<WorkedOn> {
+  const working = AbortSignal.any([signal, live.stop.signal, live.lost]);
+  const prepared = await prepareOrClose(deps, live, working);
+  live.lost.throwIfAborted();
+  if (prepared.kind === "closed") {
+    const wish = live.stop.wish();
+    if (wish !== null) return endEarly(deps, live, closed("cancelled", stopText(wish), askAgain));
+    if (signal.aborted) return givenBack(deps, live);
+    return endEarly(deps, live, prepared);
+  }
+  const { session, base } = prepared;
+  live.reporter.show({ base, limits: session.run.limits });
+  const kept = await readKeptResult(deps, session.run.runId);
+  const ended = kept ?? (await produce(deps, live, session, working));
+  live.lost.throwIfAborted();
+  if (kept === null && isShutDown(ended, live, signal)) return givenBack(deps, live);
+  return conclude(deps, live, prepared, { ...ended, isKept: kept !== null });
+}
+
+const askAgain = "ask again with `/countersign retry`";
+
+type Prepared = { readonly kind: "prepared" } & PreparedOnGithub;
+
+async function prepareOrClose(deps: GithubRunDeps, live: Live, signal: AbortSignal): Promise<Prepared | Closed> {
+  const shown: { session: Session | null } = { session: null };
+  const onPhase = (phase: RunPhase): void => {
+    deps.onEvent({ kind: "phase", phase });
+    live.reporter.show(shown.session === null ? { phase } : { phase, used: shown.session.used });
+  };
+  try {
+    await live.stop.look();
+    signal.throwIfAborted();
+    onPhase("prepare");
+    const prepared = await prepareOnGithub(deps, live.job, onPhase, signal);
+    shown.session = prepared.session;
+    return { kind: "prepared", ...prepared };
+  } catch (error) {
+    if (isCountersignError(error) && isOutage(error)) throw error;
+    return isCountersignError(error) ? closedByError(error) : closedByBug(error);
+  }
+}
+
+/** The record can't be written: the run rests, and its job comes again. */
+const isOutage = ({ code }: CountersignError): boolean => code.startsWith("LEDGER_") || code.startsWith("DATABASE_");
+
+function closedByBug(error: unknown): Closed {
+  const name = error instanceof Error ? error.name : "an error";
+  return closed("failure", `${name} in Countersign itself`, "tell whoever runs Countersign the id of this run");
+}
+
+/** From the tests before to the verdict. */
+async function produce(
+  deps: GithubRunDeps,
+  { stop }: Live,
+  session: Session,
+  signal: AbortSignal,
+): Promise<KeptResult> {
+  const result = await carry(deps, session, AbortSignal.any([signal, timeLimit(session)]));
+  const verdict = await judge(deps, session, result);
+  const wish = stop.wish();
+  const isStopped = wish !== null && result.end.stopReason === "cancelled";
+  return { result, verdict: isStopped ? { ...verdict, cause: stopText(wish) } : verdict, used: session.used };
+}
+
+/** Whether the work ended because this process ends, and for no other reason. */
+const isShutDown = ({ result }: KeptResult, { stop }: Live, signal: AbortSignal): boolean =>
+  signal.aborted && stop.wish() === null && result.end.stopReason === "cancelled";
+
+async function givenBack(deps: GithubRunDeps, live: Live): Promise<WorkedOn> {
+  await live.reporter.settled();
+  await handOver(deps, live.job);
+  return { kind: "handed_over" };
+}
+
+/** Publishes what is worth it, and ends the run. */
+async function conclude(
+  deps: GithubRunDeps,
+  live: Live,
+  { session, base }: PreparedOnGithub,
+  ended: KeptResult & { readonly isKept: boolean },
+): Promise<WorkedOn> {
+  const { result, verdict } = ended;
+  session.used = ended.used;
+  const isWorthIt = result.end.stopReason === "finished" && result.readBack.authorized.changes.length > 0;
+  if (!isWorthIt || result.readBack.refusedCauses.length > 0) {
+    return finish(deps, live, session, { result, verdict, pullRequest: null, remedy: remedyOf(ended) });
+  }
+  session.onPhase("publish");
+  if (!ended.isKept) await keepResult(deps, session, ended);
+  await live.reporter.settled();
+  const gate = await gateOf(deps, live, base);
+  const published =
+    gate.kind === "closed"
+      ? gate
+      : await publish(
+          deps,
+          live.job,
+          await publicationOf(deps, live.job, { session, base, behindBy: gate.behindBy, result, verdict }),
+          live.lost,
+        );
+  live.lost.throwIfAborted();
+  if (published.kind === "published") {
+    return finish(deps, live, session, { result, verdict, pullRequest: published.pullRequest, remedy: null });
+  }
+  const { conclusion, cause, remedy } = published;
+  return finish(deps, live, session, { result, verdict: { ...verdict, conclusion, cause }, pullRequest: null, remedy });
+}
+
+/** A run whose commit stands on GitHub was let through: it goes on. */
+async function gateOf(deps: GithubRunDeps, { job, stop, lost }: Live, base: PreparedOnGithub["base"]): Promise<Gate> {
+  if ((await standingWrites(deps, job.context, "push_commit")).results.length > 0) return { kind: "open", behindBy: 0 };
+  const gate = await lastGate(job, base, lost);
+  const wish = await stop.look();
+  return wish === null ? gate : closed("cancelled", stopText(wish), askAgain);
+}
+
+function remedyOf({ result, verdict }: KeptResult): string | null {
+  if (verdict.conclusion === "neutral" && result.readBack.authorized.changes.length === 0) return null;
+  return askAgain;
+}
