@@ -1,6 +1,6 @@
 import { Octokit } from "@octokit/core";
-import type { Clock, Secret } from "../domain/index.ts";
-import type { RequestLine } from "./github.ts";
+import type { Secret } from "../domain/index.ts";
+import type { GithubDeps } from "./github.ts";
 
 /** A request as Octokit takes it: names in braces are filled from `parameters`, the rest is query or body. */
 export type ApiRequest = {
@@ -25,7 +25,7 @@ export type Exchanged =
 
 export type Exchange = (request: ApiRequest, authorization: Secret | null, signal: AbortSignal) => Promise<Exchanged>;
 
-type Deps = { readonly clock: Clock; readonly onRequest?: ((line: RequestLine) => void) | undefined };
+type Deps = Pick<GithubDeps, "clock" | "onRequest" | "timeoutSignal">;
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** Version of the REST API: "API Versions" of GitHub's documentation. */
@@ -71,7 +71,7 @@ export function createExchange(
   const octokit = new Octokit({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
 
   async function exchange(request: ApiRequest, authorization: Secret | null, given: AbortSignal): Promise<Exchanged> {
-    const timeout = AbortSignal.timeout(settings.timeoutMs);
+    const timeout = (deps.timeoutSignal ?? AbortSignal.timeout)(settings.timeoutMs);
     try {
       const response: unknown = await octokit.request({
         ...request.parameters,

@@ -30,6 +30,8 @@ export type GithubDeps = {
   readonly clock: Clock;
   /** Waits, or throws the signal's reason. */
   readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
+  /** Aborted after so many milliseconds; `AbortSignal.timeout` by default. */
+  readonly timeoutSignal?: (timeoutMs: number) => AbortSignal;
   readonly onRequest?: (line: RequestLine) => void;
   /** A limit of GitHub's makes us wait until then, milliseconds since 1970 (GH-111). */
   readonly onWaiting?: (until: number) => void;

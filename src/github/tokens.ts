@@ -34,11 +34,24 @@ function signedWord(
   return { jwt, expiresAt: new Date(expiresS * 1000).toISOString() };
 }
 
-/** The App's own credential, signed anew each time. A key in one line has `\n` for its line ends, as with Probot. */
+/** A key in one line has `\\n` for its line ends, as with Probot. */
+function parseKey(privateKey: Secret): KeyObject {
+  const pem = privateKey.reveal().replaceAll("\\n", "\n");
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    // OpenSSL now and then reports another call's failure for a good key (seen on Node 24: "asn1 encoding routines::too long").
+    return createPrivateKey(pem);
+  }
+}
+
+/** The App's own credential, signed anew each time; the key is parsed once. */
 export function appCredential(clock: Clock, appId: number, privateKey: Secret): Credential {
-  const createJwt = (): Promise<{ readonly jwt: string; readonly expiresAt: string }> => {
-    const key = createPrivateKey(privateKey.reveal().replaceAll("\\n", "\n"));
-    return Promise.resolve(signedWord(appId, key, clock()));
+  let key: KeyObject | null = null;
+  // biome-ignore lint/suspicious/useAwait: a key that isn't one is then a rejection
+  const createJwt = async (): Promise<{ readonly jwt: string; readonly expiresAt: string }> => {
+    key ??= parseKey(privateKey);
+    return signedWord(appId, key, clock());
   };
   const auth = createAppAuth({ appId, createJwt });
   return {

@@ -91,7 +91,7 @@ const losses: readonly (readonly [string, Reply, string, string])[] = [
     "GITHUB_LIMITED",
   ],
   ["a reset", "reset", "reset", "GITHUB_UNAVAILABLE"],
-  ["no answer in time", "hang", "timeout", "GITHUB_UNAVAILABLE"],
+  ["no answer in time", "timeout", "timeout", "GITHUB_UNAVAILABLE"],
 ];
 
 const refusals: readonly (readonly [string, Reply, string])[] = [
@@ -110,7 +110,7 @@ describe.each(cases)("$write.tool", ({ write, request: [method, path], prepare }
     prepare?.();
     mock.replyInRepository(method, path, reply);
 
-    const outcome = await mock.writer({ requestTimeoutMs: reply === "hang" ? 50 : 30_000 }).write(write, never);
+    const outcome = await mock.writer().write(write, never);
 
     expect(outcome).toMatchObject({ kind: "unknown", cause, error: { code } });
     expect(effects()).toBe(1);

@@ -12,11 +12,15 @@ import {
   type RequestLine,
 } from "../../src/github/index.ts";
 
-/** What GitHub does with a request. `hang` never answers, `reset` breaks off, `refused` is a server that isn't there. */
+/**
+ * What GitHub does with a request. `hang` never answers, `timeout` neither until the request's time is over, `reset`
+ * breaks off, `refused` is a server that isn't there.
+ */
 export type Reply =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | "reset"
   | "refused"
+  | "timeout"
   | "hang";
 export type Asked = {
   readonly method: string;
@@ -80,7 +84,7 @@ const failure = (code: string): Error => Object.assign(new Error(code), { code }
 function answerOf(reply: Reply): Promise<nock.ReplyFnResult> | nock.ReplyFnResult {
   if (reply === "reset") throw failure("ECONNRESET");
   if (reply === "refused") throw failure("ECONNREFUSED");
-  if (reply === "hang") return new Promise(() => {});
+  if (reply === "hang" || reply === "timeout") return new Promise(() => {});
   const headers = { "content-type": "application/json", "x-github-request-id": "AB:1", ...reply.headers };
   return [reply.status, (reply.body ?? "") as nock.Body, headers];
 }
@@ -98,6 +102,12 @@ export function mockGithub(): GithubMock {
   const waits: number[] = [];
   const waitingUntil: number[] = [];
   let now = startedAt;
+  let timeOut = (): void => {};
+  const timeoutSignal = (): AbortSignal => {
+    const timeout = new AbortController();
+    timeOut = () => timeout.abort(new DOMException("the time is over", "TimeoutError"));
+    return timeout.signal;
+  };
   const note = (request: { method?: string; url?: string; path?: string }): void => {
     unmatched.push(`${request.method} ${request.url ?? request.path}`);
   };
@@ -153,6 +163,7 @@ export function mockGithub(): GithubMock {
       .query(query === undefined ? true : new URLSearchParams(query))
       .reply(async (request: Request) => {
         asked.push(await readAsked(request));
+        if (given === "timeout") timeOut();
         return await answerOf(given);
       });
   }
@@ -161,6 +172,7 @@ export function mockGithub(): GithubMock {
     openGithub(
       {
         clock: () => now,
+        timeoutSignal,
         delay: async (waitMs, signal) => {
           signal.throwIfAborted();
           waits.push(waitMs);
