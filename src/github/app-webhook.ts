@@ -29,7 +29,7 @@ export async function readAppWebhook(
   signal: AbortSignal,
 ): Promise<AppWebhook> {
   const exchange = createExchange(deps, { apiUrl: settings.apiUrl, timeoutMs });
-  const credential = appCredential(settings.appId, settings.privateKey);
+  const credential = appCredential(deps.clock, settings.appId, settings.privateKey);
   const request = { method: "GET", route: "/app/hook/config" } as const;
   const readDeps = { ...deps, exchange, origin: new URL(settings.apiUrl).origin };
   const { data } = await readAnswer(readDeps, { request, credential }, HookConfig, signal);
