@@ -183,7 +183,7 @@ export type ApartService = AsyncDisposable & {
 };
 
 async function startApart(parts: Parts, changes: Partial<PlainSettings>): Promise<ApartService> {
-  const program = join(import.meta.dirname, "github-service-process.ts");
+  const program = new URL("./github-service-process.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, [program], {
     env: { ...parts.countersign.environment },
     stdio: ["pipe", "pipe", "pipe"],
