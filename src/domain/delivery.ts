@@ -37,6 +37,7 @@ export const refusedCodes = [
   "permission_missing",
   "permission_unknown",
   "trigger_time_unreadable",
+  "trigger_too_old",
   "item_closed",
   "item_is_pull_request",
   "item_is_issue",

@@ -31,7 +31,7 @@ export type Trigger = {
   readonly at: string;
   readonly title: string;
   readonly body: string;
-  /** The item's author, who may be a stranger. */
+  /** The item's author, who may be a stranger; id 0 where the account is gone. */
   readonly author: { readonly id: number; readonly canWrite: boolean };
   /** What stood on and after the line of the command; empty for a label. */
   readonly request: string;

@@ -111,7 +111,7 @@ function acceptStopCommand(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask)
 async function acceptRun(deps: AcceptDeps, start: RunStart, signal: AbortSignal): Promise<Outcome> {
   const { delivery, ask } = start;
   const obstacle =
-    obstacleInPayload(deps.operator, ask) ??
+    obstacleInPayload(deps, ask) ??
     (await obstacleSince(deps, ask, signal)) ??
     (await obstacleInStore(deps, deps.store.db, ask));
   if (obstacle !== null) return tell(deps, delivery, ask, { result: "refused", ...obstacle });

@@ -42,7 +42,6 @@ export function createIntake(deps: IntakeDeps, settings: IntakeSettings): Intake
   checkSecrets(settings.webhookSecrets);
   const [secret] = settings.webhookSecrets;
   if (secret === undefined) throw new Error("no secret");
-  const closing = new AbortController();
   const probotSettings = { appId: deps.ownApp.id, privateKey: settings.privateKey, secret };
   const accept = (delivery: SignedDelivery, signal: AbortSignal) => acceptDelivery(deps, delivery, signal);
   const viaProbot = throughProbot(probotSettings, accept);
@@ -58,7 +57,7 @@ export function createIntake(deps: IntakeDeps, settings: IntakeSettings): Intake
       connectionsCheckingInterval: checkMs,
     },
     (request, response) => {
-      route({ deps, settings, receive, closing: closing.signal }, request, response).catch((error: unknown) => {
+      route({ deps, settings, receive }, request, response).catch((error: unknown) => {
         deps.onTrouble("a request could not be answered", error);
         response.destroy();
       });
@@ -67,7 +66,7 @@ export function createIntake(deps: IntakeDeps, settings: IntakeSettings): Intake
   server.maxConnections = connectionLimit;
   return {
     listen: (port, host) => listen(server, port, host),
-    [Symbol.asyncDispose]: () => close(server, closing),
+    [Symbol.asyncDispose]: () => close(server),
   };
 }
 
@@ -75,7 +74,6 @@ type Handling = {
   readonly deps: IntakeDeps;
   readonly settings: IntakeSettings;
   readonly receive: Receive<Outcome>;
-  readonly closing: AbortSignal;
 };
 
 async function route(handling: Handling, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -98,16 +96,15 @@ async function replyReady(deps: IntakeDeps, response: ServerResponse): Promise<v
 }
 
 async function receiveWebhook(handling: Handling, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { deps, settings, receive, closing } = handling;
+  const { deps, settings, receive } = handling;
   const sizeLimitBytes = deps.operator.webhook.bodyBytes;
   const read = await readRequest(request, { secrets: settings.webhookSecrets, sizeLimitBytes });
   if (read.kind === "broken_off") return;
   if (read.kind === "refused") return reply(response, read.status, { error: read.reason });
   const { delivery } = read;
   const late = AbortSignal.timeout(deps.times.answerMs);
-  const signal = AbortSignal.any([late, closing]);
   try {
-    const { result, code } = await beforeLate(receive(delivery, signal), late);
+    const { result, code } = await beforeLate(receive(delivery, late), late);
     reply(response, 202, { result, code });
   } catch (error) {
     const code = isCountersignError(error) ? error.code : "bug";
@@ -154,12 +151,9 @@ function listen(server: Server, port: number, host: string): Promise<number> {
   });
 }
 
-function close(server: Server, closing: AbortController): Promise<void> {
+function close(server: Server): Promise<void> {
   return new Promise((done) => {
-    server.close(() => {
-      closing.abort(new CountersignError("ABORTED", "the server has ended"));
-      done();
-    });
+    server.close(() => done());
     server.closeIdleConnections();
   });
 }

@@ -1,6 +1,7 @@
 import type { DeliveryCode, RunId } from "../domain/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
+import { keptMs } from "./prune-deliveries.ts";
 import type { Ask } from "./reading.ts";
 
 /** Why a run that a writer asked for is not made now. `runId`: the live one in the way. */
@@ -13,7 +14,7 @@ const obstacle = (code: DeliveryCode, runId: RunId | null = null): Obstacle => (
 
 /** What the signed payload itself says against a run, without asking anybody. */
 export function obstacleInPayload(
-  operator: Pick<AcceptDeps["operator"], "permittedForks">,
+  { operator, clock }: Pick<AcceptDeps, "operator" | "clock">,
   { repository, item, at }: Ask,
 ): Obstacle | null {
   if (repository.archived === true) return obstacle("repository_archived");
@@ -23,6 +24,8 @@ export function obstacleInPayload(
   }
   if (!item.isOpen) return obstacle("item_closed");
   if (at === null || Number.isNaN(Date.parse(at))) return obstacle("trigger_time_unreadable");
+  // Its keys may be forgotten by now: a signed body that someone kept must not count as new.
+  if (clock() - Date.parse(at) > keptMs) return obstacle("trigger_too_old");
   if (item.title.trim() === "" && item.body.trim() === "") return obstacle("issue_without_text");
   return null;
 }

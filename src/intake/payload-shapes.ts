@@ -57,7 +57,7 @@ export const InstallationPayload = z.object({ installation: z.object({ id }), se
 export const RemovedPayload = z.object({
   installation: z.object({ id }),
   sender,
-  repositories_removed: z.array(z.object({ id })).max(100_000),
+  repositories_removed: z.array(z.object({ id })),
 });
 
 export type Repository = z.infer<typeof repository>;

@@ -61,6 +61,7 @@ export async function recordOrKnown(
   }
 }
 
+/** Known by its id: an entry alone. By its content: its id is stored too, so that nobody asks for it again (GH-32). */
 export async function recordKnown(
   deps: AcceptDeps,
   delivery: SignedDelivery,
@@ -68,8 +69,9 @@ export async function recordKnown(
   code: KnownDelivery["code"],
 ): Promise<Outcome> {
   const outcome = { result: "ignored", code, runId: null } as const;
-  const entry = deliveryEntry(delivery, reading, { ...outcome, answer: null, detail: {}, businessKey: null });
-  await deps.ledger.append(null, { entries: [entry], sealed: [] });
+  const settlement = { ...outcome, answer: null, detail: {}, businessKey: null };
+  if (code === "duplicate_content") return recordDelivery(deps, delivery, reading, settlement);
+  await deps.ledger.append(null, { entries: [deliveryEntry(delivery, reading, settlement)], sealed: [] });
   return outcome;
 }
 

@@ -105,24 +105,28 @@ async function findStoppable(db: Pick<Transaction, "selectFrom">, stop: Stop): P
   };
 }
 
-function liveRuns(db: Pick<Transaction, "selectFrom">, scope: StopScope) {
+/** A statement takes 65,535 values; a removal may name more repositories. */
+const namedLimit = 1_000;
+
+async function liveRuns(db: Pick<Transaction, "selectFrom">, scope: StopScope) {
   const live = db
     .selectFrom("runs")
-    .select(["run_id", "trace_id", "attempt", "triggered_at", "stop_requested_at"])
+    .select(["run_id", "repository_id", "trace_id", "attempt", "triggered_at", "stop_requested_at"])
     .where("status", "!=", "completed")
     .orderBy("run_id");
   switch (scope.kind) {
     case "item":
-      return live
+      return await live
         .where("repository_id", "=", String(scope.repositoryId))
         .where("issue_number", "=", scope.number)
         .execute();
-    case "repositories":
-      return scope.ids.length === 0
-        ? Promise.resolve([])
-        : live.where("repository_id", "in", scope.ids.map(String)).execute();
+    case "repositories": {
+      const ids = new Set(scope.ids.map(String));
+      const named = ids.size > 0 && ids.size <= namedLimit ? live.where("repository_id", "in", [...ids]) : live;
+      return (await named.execute()).filter((run) => ids.has(run.repository_id));
+    }
     case "installation":
-      return live.where("installation_id", "=", scope.id).execute();
+      return await live.where("installation_id", "=", scope.id).execute();
   }
 }
 

@@ -272,6 +272,11 @@ describe("a run that can't be now", () => {
     ["the repository is a fork", { repository: { fork: true } }, "fork_not_permitted"],
     ["the issue has no text", { issue: { title: " \n", body: "\t" } }, "issue_without_text"],
     ["the time is missing", { issue: { updated_at: null } }, "trigger_time_unreadable"],
+    [
+      "it was asked for before the keys that are kept",
+      { issue: { updated_at: "2025-12-01T00:00:00Z" } },
+      "trigger_too_old",
+    ],
     ["the time can't be read", { issue: { updated_at: "yesterday" } }, "trigger_time_unreadable"],
   ])("because %s is answered", async (_case, changes, code) => {
     const payload = labelled(changes);
@@ -489,7 +494,7 @@ describe("a repetition", () => {
 
     const again = await deliver("issues", payload);
 
-    expect(again).toMatchObject({ status: 202, body: { code: "duplicate_content" }, row: undefined });
+    expect(again).toMatchObject({ status: 202, body: { code: "duplicate_content" }, row: { run_id: null }, jobs: [] });
     expect(await runsOf(payload.repository.id)).toHaveLength(1);
   });
 

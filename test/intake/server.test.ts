@@ -220,13 +220,19 @@ describe("the webhook server", () => {
   });
 
   it("answers 500 where storing takes too long, while GitHub still listens", async () => {
-    const append = () => new Promise<never>(() => undefined);
+    const reached = Promise.withResolvers<void>();
+    const append = () => {
+      reached.resolve();
+      return new Promise<never>(() => undefined);
+    };
     await using stuck = await startIntake(deps({ ledger: { append }, times: { ...intakeTimes, answerMs: 50 } }));
 
     expect(await stuck.send("issues", labelled())).toMatchObject({
       status: 500,
       body: { error: "LEDGER_UNAVAILABLE" },
     });
+    // What goes on after the answer has then written its key files.
+    await reached.promise;
   });
 
   it.each([

@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RunId } from "../../src/domain/index.ts";
-import { readRunEntries, readRunTexts } from "../../src/ledger/index.ts";
+import { readRunEntries, readRunTexts, verifyStored } from "../../src/ledger/index.ts";
 import { openTestLedger, type TestLedger } from "../support/test-ledger.ts";
 import { openTestStore, type TestStore } from "../support/test-store.ts";
-import { commented, intakeDeps, labelled, ownApp, startIntake, type TestIntake, writer } from "../support/webhooks.ts";
+import {
+  commented,
+  intakeDeps,
+  labelled,
+  operatorWith,
+  ownApp,
+  startIntake,
+  type TestIntake,
+  writer,
+} from "../support/webhooks.ts";
 
 let store: TestStore;
 let held: TestLedger;
@@ -124,6 +133,19 @@ describe("a live run is asked to stop", () => {
     expect((await runOf(elsewhere.repository.id)).stop_cause).toBeNull();
   });
 
+  it("by a removal that names more repositories than a statement takes", async () => {
+    const live = await liveRun();
+    const others = Array.from({ length: 70_000 }, (_none, at) => ({ id: 5_000_000 + at }));
+    const deps = { ...intakeDeps(store, held), operator: operatorWith({ webhook: { body_bytes: 5_000_000 } }) };
+    await using wide = await startIntake(deps);
+
+    const removed = { action: "removed", installation: { id: 31 }, repositories_removed: [...others, live.repository] };
+    const sent = await wide.send("installation_repositories", { ...removed, sender: stranger });
+
+    expect(sent.body).toEqual({ result: "stopped", code: "done" });
+    expect((await runOf(live.repository.id)).stop_cause).toBe("repository_removed");
+  });
+
   it("by the command of a writer", async () => {
     const live = await liveRun();
 
@@ -202,4 +224,8 @@ describe("nothing is stopped", () => {
     const entries = await readRunEntries(store, (await runOf(live.repository.id)).run_id as RunId);
     expect(entries.filter(({ evidence }) => evidence["kind"] === "stop_requested")).toHaveLength(1);
   });
+});
+
+it("the ledger of all this verifies", async () => {
+  expect(await verifyStored({ store, keys: held.keys })).toMatchObject({ findings: [] });
 });

@@ -12,6 +12,10 @@ describe("`operator.json`", () => {
         approvals: { expire_after_minutes: 5 },
         limits: { turns: 7 },
         sandbox: { read_only_binds: ["/opt/go"], path: ["/opt/go/bin"], environment: { GOFLAGS: "-mod=vendor" } },
+        webhook: { body_bytes: 2097152 },
+        allowed_bots: [49699333],
+        permitted_forks: [17],
+        caps: { runs_per_issue: { hour: 2 } },
         model: { context_tokens: 32768, prices: { input: 1, output: 4 } },
       }),
       "operator.json",
@@ -19,6 +23,14 @@ describe("`operator.json`", () => {
 
     expect(settings).toMatchObject({
       failurePolicy: "shutdown",
+      webhook: { bodyBytes: 2_097_152 },
+      allowedBots: [49_699_333],
+      permittedForks: [17],
+      caps: {
+        runsPerIssue: { hour: 2, day: 20 },
+        runsPerRepository: { hour: 30, day: 200 },
+        runsPerSender: { hour: 30, day: 200 },
+      },
       approvals: { expireAfterMinutes: 5 },
       limits: { turns: 7, minutes: 60 },
       sandbox: {
@@ -40,6 +52,13 @@ describe("`operator.json`", () => {
     ["a number that is too large", '{"approvals":{"expire_after_minutes":10081}}', "is 10081, expected at most 10080"],
     ["a word that is none of the choices", '{"failure_policy":"ignore"}', "expected `fail_operation` or `shutdown`"],
     ["a network for the sandbox", '{"sandbox":{"network":"host"}}', "expected `none`"],
+    ["a body that GitHub never sends", '{"webhook":{"body_bytes":30000000}}', "expected at most 26214400"],
+    ["a bot by its name", '{"allowed_bots":["renovate[bot]"]}', "`allowed_bots.0`"],
+    [
+      "a cap of nothing",
+      '{"caps":{"runs_per_sender":{"hour":0}}}',
+      "`caps.runs_per_sender.hour` is 0, expected at least 1",
+    ],
     ["a home as a bind", '{"sandbox":{"read_only_binds":["/home/ada"]}}', "`sandbox.read_only_binds.0`"],
     ["the whole system as a bind", '{"sandbox":{"read_only_binds":["/"]}}', "`sandbox.read_only_binds.0`"],
     ["a bind by a detour", '{"sandbox":{"read_only_binds":["/opt/../root"]}}', "`sandbox.read_only_binds.0`"],

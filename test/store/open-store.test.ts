@@ -109,13 +109,14 @@ describe("migrations", () => {
 
   it("change nothing the second time", async () => {
     await store.sql("insert into ledger_head (origin) values ('countersign/kept') on conflict do nothing");
+    const applied = await store.sql("select * from migrations order by name");
 
     await using again = await openTestStore({ database: store.database });
 
     expect(await again.db.selectFrom("ledger_head").select(["origin", "size"]).execute()).toEqual([
       { origin: "countersign/kept", size: 0 },
     ]);
-    expect(await again.sql("select name from migrations order by name")).toEqual([{ name: "0001" }, { name: "0002" }]);
+    expect(await again.sql("select * from migrations order by name")).toEqual(applied);
   });
 
   it("of a newer version stop an older one", async () => {

@@ -1,5 +1,9 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { createOpenAiModel } from "../../src/agent/index.ts";
 import { openService, type Service, type ServiceSettings } from "../../src/app/index.ts";
 import { type LocalGithub, startLocalGithub, startScriptedModel, writeSampleRepository } from "../../src/demo/index.ts";
@@ -14,10 +18,15 @@ export type GithubPlace = AsyncDisposable & {
   readonly webhookSecret: string;
   readonly model: { readonly baseUrl: string; readonly model: string };
   /** The service in this process; ended with the place where the test does not end it. */
-  readonly serve: (changes?: Partial<ServiceSettings>) => Promise<RunningService>;
+  readonly serve: (changes?: Partial<PlainSettings>) => Promise<RunningService>;
+  /** The service in a process of its own; killed with the place where the test does not end it. */
+  readonly serveApart: (changes?: Partial<PlainSettings>) => Promise<ApartService>;
   /** The sample repository under `owner/name`, with `alice` who may write. Answers with the text of its issue. */
   readonly addSample: (name: string) => Promise<string>;
-  readonly addRepository: (name: string, folder: string) => Promise<void>;
+  /** Answers with the repository's numeric id. */
+  readonly addRepository: (name: string, folder: string) => Promise<number>;
+  /** The shipped policies, with so many runs at once. */
+  readonly policiesFor: (runsAtOnce: number) => string;
   /** The bare repository behind `owner/name`, for plain git. */
   readonly gitFolder: (fullName: string) => string;
 };
@@ -45,10 +54,11 @@ export async function openGithubPlace(
   const webhookSecret = randomBytes(32).toString("hex");
   const services = undo.use(new AsyncDisposableStack());
   const folders = new Map<string, string>();
-  const addRepository = async (name: string, files: string): Promise<void> => {
+  const addRepository = async (name: string, files: string): Promise<number> => {
     const made = await github.createRepository({ owner, name, source: { kind: "git", folder: files } }, never);
     folders.set(`${owner}/${name}`, made.folder);
     github.addCollaborator(`${owner}/${name}`, "alice", "write");
+    return made.id;
   };
   const close = undo.move();
   return {
@@ -61,7 +71,13 @@ export async function openGithubPlace(
       services.use(service);
       return service;
     },
+    serveApart: async (changes = {}) => {
+      const service = await startApart({ countersign, github, webhookSecret, model: asked }, changes);
+      services.use(service);
+      return service;
+    },
     addRepository,
+    policiesFor: (runsAtOnce) => policiesFor(countersign, runsAtOnce),
     gitFolder: (fullName) => folders.get(fullName) ?? "",
     addSample: async (name) => {
       const files = join(countersign.folder, `files-${name}`);
@@ -73,48 +89,140 @@ export async function openGithubPlace(
   };
 }
 
-/** What a service of this place is started with. Nothing waits that a test would have to wait for. */
-function serviceSettings(
-  {
-    countersign,
-    github,
-    webhookSecret,
-    model,
-  }: Pick<GithubPlace, "countersign" | "github" | "webhookSecret" | "model">,
-  changes: Partial<ServiceSettings>,
-): ServiceSettings {
+const standard = resolve(import.meta.dirname, "../../policies/standard");
+
+function policiesFor({ folder: place }: Countersign, runsAtOnce: number): string {
+  const folder = join(place, `policies-${runsAtOnce}`);
+  cpSync(standard, folder, { recursive: true });
+  const file = join(folder, "operator.json");
+  const operator = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+  const caps = { runs_per_issue: high, runs_per_repository: high, runs_per_sender: high };
+  const concurrency = { runs_per_installation: runsAtOnce, runs_per_repository: 1 };
+  writeFileSync(file, JSON.stringify({ ...operator, concurrency, caps }));
+  return folder;
+}
+
+const high = { hour: 1_000, day: 1_000 };
+
+type Parts = Pick<GithubPlace, "countersign" | "github" | "webhookSecret" | "model">;
+
+/** What a service is started with that is no secret and no function. */
+type PlainSettings = Omit<ServiceSettings, "model" | "modelName" | "github">;
+/** All of it for a process of its own. */
+export type ApartSettings = {
+  readonly plain: PlainSettings;
+  readonly model: GithubPlace["model"];
+  readonly github: {
+    readonly appId: number;
+    readonly privateKey: string;
+    readonly webhookSecret: string;
+    readonly apiUrl: string;
+    readonly gitUrl: string;
+  };
+};
+
+/** Nothing waits on purpose that a test would have to wait for. */
+function apartSettings(
+  { countersign, github, webhookSecret, model }: Parts,
+  changes: Partial<PlainSettings>,
+): ApartSettings {
   const { environment, home } = countersign;
-  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve() };
   return {
-    home,
-    databaseUrl: environment["DATABASE_URL"] ?? null,
-    policiesFolder: resolve(import.meta.dirname, "../../policies/standard"),
-    runUids: environment["COUNTERSIGN_RUN_UIDS"] ?? null,
-    searchPath: null,
-    model: createOpenAiModel(deps, { baseUrl: model.baseUrl, apiKey: null, model: model.model, silenceMs: 30_000 }),
-    modelName: model.model,
+    plain: {
+      home,
+      databaseUrl: environment["DATABASE_URL"] ?? null,
+      policiesFolder: standard,
+      runUids: environment["COUNTERSIGN_RUN_UIDS"] ?? null,
+      searchPath: null,
+      webhookPath: "/api/github/webhooks",
+      port: 0,
+      host: "127.0.0.1",
+      role: "all",
+      publicUrl: null,
+      pace: { writeIntervalMs: 0, lookIntervalMs: 10, requestTimeoutMs: 60_000, stopPollMs: 50 },
+      ...changes,
+    },
+    model,
     github: {
       appId: github.app.id,
-      privateKey: new Secret(github.app.privateKey),
-      webhookSecret: new Secret(webhookSecret),
-      webhookSecretPrevious: null,
+      privateKey: github.app.privateKey,
+      webhookSecret,
       apiUrl: github.apiUrl,
       gitUrl: github.origin,
     },
-    webhookPath: "/api/github/webhooks",
-    port: 0,
-    host: "127.0.0.1",
-    role: "all",
-    publicUrl: null,
-    pace: { writeIntervalMs: 0, lookIntervalMs: 10, requestTimeoutMs: 5_000, stopPollMs: 50 },
-    ...changes,
   };
 }
 
-async function startService(
-  place: Pick<GithubPlace, "countersign" | "github" | "webhookSecret" | "model">,
-  changes: Partial<ServiceSettings>,
-): Promise<RunningService> {
+function serviceSettings(parts: Parts, changes: Partial<PlainSettings>): ServiceSettings {
+  const { plain, model, github } = apartSettings(parts, changes);
+  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve() };
+  return {
+    ...plain,
+    model: createOpenAiModel(deps, { baseUrl: model.baseUrl, apiKey: null, model: model.model, silenceMs: 30_000 }),
+    modelName: model.model,
+    github: {
+      ...github,
+      privateKey: new Secret(github.privateKey),
+      webhookSecret: new Secret(github.webhookSecret),
+      webhookSecretPrevious: null,
+    },
+  };
+}
+
+/** A service in a process of its own. */
+export type ApartService = AsyncDisposable & {
+  readonly pid: number;
+  /** All lines of standard output so far. */
+  readonly lines: readonly string[];
+  /** Resolves once so many lines begin so; rejects where the process ends before. */
+  readonly told: (start: string, count?: number) => Promise<void>;
+  /** Resolves once the process is gone. */
+  readonly kill: (signal: NodeJS.Signals) => Promise<void>;
+};
+
+async function startApart(parts: Parts, changes: Partial<PlainSettings>): Promise<ApartService> {
+  const program = join(import.meta.dirname, "github-service-process.ts");
+  const child = spawn(process.execPath, [program], {
+    env: { ...parts.countersign.environment },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.end(JSON.stringify(apartSettings(parts, changes)));
+  const lines: string[] = [];
+  const news = new EventTarget();
+  let isOver = false;
+  const closed = once(child, "close").then(() => {
+    isOver = true;
+    news.dispatchEvent(new Event("news"));
+  });
+  const hear = (line: string): void => {
+    lines.push(line);
+    news.dispatchEvent(new Event("news"));
+  };
+  createInterface(child.stdout).on("line", hear);
+  createInterface(child.stderr).on("line", (line) => hear(`stderr ${line}`));
+  const told = (start: string, count = 1): Promise<void> =>
+    new Promise((done, failed) => {
+      const look = (): void => {
+        const isThere = lines.filter((line) => line.startsWith(start)).length >= count;
+        if (!isThere && !isOver) return;
+        news.removeEventListener("news", look);
+        if (isThere) done();
+        else failed(new Error(`the service ended:\n${lines.join("\n")}`));
+      };
+      news.addEventListener("news", look);
+      look();
+    });
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await closed;
+  };
+  await told("ready ");
+  const url = lines.find((line) => line.startsWith("ready "))?.slice("ready ".length) ?? "";
+  if (url !== "null") parts.github.setWebhook({ url, secret: parts.webhookSecret });
+  return { pid: child.pid ?? 0, lines, told, kill, [Symbol.asyncDispose]: () => kill("SIGKILL") };
+}
+
+async function startService(place: Parts, changes: Partial<PlainSettings>): Promise<RunningService> {
   const events: RunEvent[] = [];
   const troubles: string[] = [];
   const news = new EventTarget();

@@ -1,11 +1,28 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type LocalGithub, type LocalGithubOptions, startLocalGithub } from "../../src/demo/index.ts";
+import { dirname, join } from "node:path";
+import { afterAll } from "vitest";
+import {
+  type LocalGithub,
+  type LocalGithubOptions,
+  startLocalGithub,
+  writeSampleRepository,
+} from "../../src/demo/index.ts";
 import type { JsonObject } from "../../src/domain/index.ts";
 
-const sample = new URL("../../src/demo/sample", import.meta.url).pathname;
+/** A git repository of the sample, made once for all tests of a file. */
+let sample: Promise<string> | null = null;
+
+async function makeSample(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "countersign-sample-"));
+  await writeSampleRepository(join(folder, "sample"), new AbortController().signal);
+  return join(folder, "sample");
+}
+
+afterAll(async () => {
+  if (sample !== null) await rm(dirname(await sample), { recursive: true, force: true });
+});
 
 /** RSA keys take their time: one for all tests of a file. */
 const { privateKey } = generateKeyPairSync("rsa", {
@@ -37,7 +54,11 @@ export async function openGithub(
     app: { privateKey, ...options.app },
   });
   for (const login of ["ada", "wes", "rita"]) github.createAccount(login);
-  await github.createRepository({ owner: "ada", name: "sample", source: { kind: "folder", folder: sample } }, signal);
+  sample ??= makeSample();
+  await github.createRepository(
+    { owner: "ada", name: "sample", source: { kind: "git", folder: await sample } },
+    signal,
+  );
   github.addCollaborator("ada/sample", "wes", "write");
   github.addCollaborator("ada/sample", "rita", "read");
   return {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rm } from "node:fs/promises";
+import { appendFile, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CommitDraft, type ParsedCommit, parseCommit, writeCommit } from "./commit-object.ts";
 import { isSha, remembered, rememberedFor } from "./remembered.ts";
@@ -31,13 +31,14 @@ const noObject = "0".repeat(40);
 const plainGit = {
   async init(folder: string): Promise<void> {
     await runGit(folder, ["init", "--quiet", "--bare", "--initial-branch=main", folder]);
-    for (const [key, value] of Object.entries(serving)) await runGit(folder, ["config", key, value]);
+    await appendFile(join(folder, "config"), serving);
   },
   /** Takes all branches of a repository on this machine; its current branch becomes the default one, which is returned. */
   async takeOver(folder: string, source: string): Promise<string> {
     await runGit(folder, ["fetch", "--quiet", source, "+refs/heads/*:refs/heads/*"]);
-    const branch = await gitText(join(source, ".git"), ["symbolic-ref", "--short", "HEAD"]);
-    await runGit(folder, ["symbolic-ref", "HEAD", `refs/heads/${branch}`]);
+    const head = await readFile(join(source, ".git/HEAD"), "utf8");
+    const branch = /^ref: refs\/heads\/(.+)$/m.exec(head)?.[1] ?? "main";
+    await writeFile(join(folder, "HEAD"), `ref: refs/heads/${branch}\n`);
     return branch;
   },
   async isEmpty(folder: string): Promise<boolean> {
@@ -158,12 +159,14 @@ export function createGitStore(): GitStore {
 }
 
 /** GitHub serves any reachable or hidden commit by its SHA, and partial clones. */
-const serving = {
-  "uploadpack.allowAnySHA1InWant": "true",
-  "uploadpack.allowFilter": "true",
-  "core.logAllRefUpdates": "false",
-  "gc.auto": "0",
-};
+const serving = `[uploadpack]
+\tallowAnySHA1InWant = true
+\tallowFilter = true
+[core]
+\tlogAllRefUpdates = false
+[gc]
+\tauto = 0
+`;
 
 function toTreeRow(row: string): TreeRow {
   const tab = row.indexOf("\t");

@@ -1,6 +1,6 @@
 import { type Run, type Trigger, untrusted } from "../../domain/index.ts";
 import { createFingerprints, type RunContext, type SavedPages } from "../../gateway/index.ts";
-import type { GithubReader } from "../../github/index.ts";
+import type { GithubReader, GithubWriter } from "../../github/index.ts";
 import { type RunLease, readRunTexts } from "../../ledger/index.ts";
 import { noRepositoryPolicies } from "../../policy/index.ts";
 import type { IssueTexts } from "../run-deps.ts";
@@ -31,7 +31,7 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
   const place = { installationId: trigger.installationId, repositoryId: trigger.repository.id };
   const branch = branchOf(trigger.item.number, row.run_id);
   const origin = { authorId: String(trigger.author.id), authorCanWrite: trigger.author.canWrite };
-  const context: RunContext = {
+  const context = await hostContext(deps, {
     runId: row.run_id,
     traceId: row.trace_id,
     attempt: row.attempt,
@@ -39,27 +39,9 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
     requester: trigger.requester,
     requesterReference: reference,
     repository: { id: row.repository_id, name: row.repository_name },
-    repositoryPolicies: noRepositoryPolicies,
-    runState: () => "in_progress",
-    budgetLeft: () => hostBudget,
-    workspace: null,
-    github: deps.github.writer(place),
-    runBranch: branch,
-    publishing: null,
-    isPathApproved: () => false,
-    fingerprints: createFingerprints(),
-    pages: noPages,
-    settings: {
-      verifyCommand: null,
-      verifyTimeoutMs: 0,
-      verifyFilter: null,
-      setupCommand: null,
-      setupTimeoutMs: 0,
-    },
-    approvalChannel: "none",
-    runKey: await deps.keys.runKey(row.run_id),
-    onRecordedChange: () => undefined,
-  };
+    writer: deps.github.writer(place),
+    branch,
+  });
   return {
     trigger,
     row,
@@ -75,6 +57,42 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
     startedAtMs: deps.clock(),
   };
 }
+
+/** What the gateway is to know of the host's own actions on GitHub. */
+export async function hostContext(
+  deps: GithubRunDeps,
+  who: Pick<
+    RunContext,
+    "runId" | "traceId" | "attempt" | "lease" | "requester" | "requesterReference" | "repository"
+  > & { readonly writer: GithubWriter; readonly branch: string | null },
+): Promise<RunContext> {
+  const { writer, branch, ...known } = who;
+  return {
+    ...known,
+    repositoryPolicies: noRepositoryPolicies,
+    runState: () => "in_progress",
+    budgetLeft: () => hostBudget,
+    workspace: null,
+    github: writer,
+    runBranch: branch,
+    publishing: null,
+    isPathApproved: () => false,
+    fingerprints: createFingerprints(),
+    pages: noPages,
+    settings: noCommands,
+    approvalChannel: "none",
+    runKey: await deps.keys.runKey(known.runId),
+    onRecordedChange: () => undefined,
+  };
+}
+
+const noCommands = {
+  verifyCommand: null,
+  verifyTimeoutMs: 0,
+  verifyFilter: null,
+  setupCommand: null,
+  setupTimeoutMs: 0,
+};
 
 /** What was asked for in a command stands behind the text of the issue. */
 const bodyOf = ({ body, request }: Trigger): string =>

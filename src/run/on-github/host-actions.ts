@@ -56,29 +56,30 @@ function asHostWrite(outcome: ActionOutcome): HostWrite {
 const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorCatalogue, code);
 
 /** Settles the writes whose end this run's earlier worker did not see, by looking at GitHub (AUD-6). */
-export async function reconcileAll(deps: GithubRunDeps, { context }: GithubJob, signal: AbortSignal): Promise<void> {
-  for (const { actionId, tool } of await openActions(deps, context)) {
-    if (tool === null || deps.catalogue.get(tool)?.group !== "publish") continue;
+export async function reconcileAll(
+  deps: GithubRunDeps,
+  { context }: Pick<GithubJob, "context">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { actionId } of await openWrites(deps, context)) {
     await reconcileOpen({ ...gatewayDeps(deps), store: deps.store, keys: deps.keys }, context, actionId, signal);
   }
 }
 
 /** Writes to GitHub of which it is still not known whether they stand there. */
 export async function unknownWrites(deps: GithubRunDeps, context: RunContext): Promise<readonly string[]> {
-  const open = await openActions(deps, context);
-  return open.flatMap(({ actionId, tool }) =>
-    tool !== null && deps.catalogue.get(tool)?.group === "publish" ? [`${tool} ${actionId}`] : [],
-  );
+  return (await openWrites(deps, context)).map(({ actionId, tool }) => `${tool} ${actionId}`);
 }
 
-function openActions({ store }: GithubRunDeps, { runId }: RunContext) {
-  return store.db
+async function openWrites({ store, catalogue }: GithubRunDeps, { runId }: RunContext) {
+  const open = await store.db
     .selectFrom("actions")
-    .select(["action_id as actionId", "tool", "state"])
+    .select(["action_id as actionId", "tool"])
     .where("run_id", "=", runId)
     .where("state", "not in", [...statesAtRest])
     .orderBy("first_index")
     .execute();
+  return open.filter(({ tool }) => tool !== null && catalogue.get(tool)?.group === "publish");
 }
 
 /** What stands on GitHub for a run by the record alone: the results of its writes, oldest first. */

@@ -1,4 +1,5 @@
 import { parseRunId, type RunId } from "../../domain/index.ts";
+import { answerDelivery, answerJob } from "./answer-delivery.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { runJob } from "./hand-over.ts";
 import { isAbandoned } from "./take-run.ts";
@@ -32,7 +33,10 @@ export async function workOnJobs(
     }
   };
   const places = deps.operator.concurrency.runsPerInstallation;
-  await Promise.all(Array.from({ length: places }, () => queue.work(runJob, work, signal)));
+  const answer = (data: { readonly [name: string]: unknown }, jobSignal: AbortSignal): Promise<void> =>
+    answerDelivery(deps, String(data["deliveryId"]), jobSignal);
+  const working = Array.from({ length: places }, () => queue.work(runJob, work, signal));
+  await Promise.all([...working, queue.work(answerJob, answer, signal)]);
 }
 
 /**

@@ -36,8 +36,8 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
   await using held = holdLease(deps, taking.lease, deps.times);
   await using stop = watchStop(deps, runId);
   const job = await openJob(deps, taking.row, taking.lease);
+  await reconcileAll(deps, job, held.lost); // before anything asks the record what stands on GitHub
   const live = { job, stop, reporter: await openReporter(deps, job), lost: held.lost };
-  await reconcileAll(deps, job, held.lost);
   live.reporter.begin();
   if (taking.isGivenUp) {
     const cause = "its worker was lost too often, so it was given up";

@@ -1,6 +1,9 @@
 import { generateKeyPairSync, sign } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller, type GithubForTest, jsonWebToken, openGithub, tokenFor } from "../../support/local-github.ts";
+
+/** Real git and real keys take their time on a busy machine. */
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let at: GithubForTest;
 const signal = new AbortController().signal;

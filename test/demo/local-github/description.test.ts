@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { againstDescription, describedOperations } from "../../support/github-openapi.ts";
 import {
   caller,
@@ -8,6 +8,9 @@ import {
   type Send,
   tokenFor,
 } from "../../support/local-github.ts";
+
+/** Real git and real keys take their time on a busy machine. */
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let at: GithubForTest;
 let send: Send;

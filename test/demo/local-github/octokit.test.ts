@@ -1,7 +1,10 @@
 import { createAppAuth } from "@octokit/auth-app";
 import { Octokit } from "@octokit/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type GithubForTest, openGithub } from "../../support/local-github.ts";
+
+/** Real git and real keys take their time on a busy machine. */
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let at: GithubForTest;
 

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller, type GithubForTest, openGithub, type Send, tokenFor } from "../../support/local-github.ts";
+
+/** Real git and real keys take their time on a busy machine. */
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let at: GithubForTest;
 let send: Send;

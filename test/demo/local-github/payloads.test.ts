@@ -2,7 +2,7 @@ import examples from "@octokit/webhooks-examples" with { type: "json" };
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller, type GithubForTest, openGithub, tokenFor } from "../../support/local-github.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,10 @@
 import { createHmac } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type HookReceiver, startHookReceiver } from "../../support/hook-receiver.ts";
 import { caller, type GithubForTest, jsonWebToken, openGithub, tokenFor } from "../../support/local-github.ts";
+
+/** Real git and real keys take their time on a busy machine. */
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let at: GithubForTest;
 let receiver: HookReceiver;
