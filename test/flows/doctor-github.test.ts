@@ -90,4 +90,15 @@ describe("doctor --github", () => {
 
     expect(checks[0]?.detail).toMatch(/^APP_ID: got nothing, expected .* \[CONFIG_INVALID\]$/);
   });
+
+  it("takes no fault in a missing App where it was not asked about it", async () => {
+    const { checks } = readJson(Report, await countersign.command(["doctor", "--json"]));
+
+    expect(checks.find(({ name }) => name === "github")).toEqual({
+      name: "github",
+      ok: true,
+      detail: "not configured: only `serve` needs it",
+      remedy: "",
+    });
+  });
 });
