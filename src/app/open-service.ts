@@ -4,6 +4,7 @@ import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
+import { requirePermissions } from "./examine-github.ts";
 import { type CountersignDeps, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
 
 /** The settings of the service, as plain values. */
@@ -73,6 +74,7 @@ export async function openService(
     { ...settings.github, markerKey: records.keys.markerKey, ...pickGithubPace(pace) },
   );
   const app = await github.app(signal);
+  requirePermissions(app, deps.notice);
   if (records.runs !== null) {
     const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace };
     undo.use(startWorking(runs, hooks, signal));
