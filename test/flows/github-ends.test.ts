@@ -159,6 +159,31 @@ it("refuses an empty repository politely", async () => {
   expect(seen.comments).toEqual([expect.stringContaining("has no commit yet")]);
 });
 
+it("keeps the patch where the installation lacks a permission, and says so", async () => {
+  await addTiny("lacking");
+  const installation = place.github.installationId("acme/lacking");
+  place.github.setPermissions(installation, {
+    metadata: "read",
+    issues: "write",
+    contents: "read",
+    pull_requests: "write",
+    checks: "write",
+  });
+
+  const seen = await askIn("lacking");
+  place.github.setPermissions(installation, {
+    metadata: "read",
+    issues: "write",
+    contents: "write",
+    pull_requests: "write",
+    checks: "write",
+  });
+
+  expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
+  expect(seen.comments).toEqual([expect.stringContaining("the change could not be published")]);
+  expect(seen.comments[0]).toContain("countersign runs patch ");
+});
+
 it("answers a label by somebody who only reads with a reaction and no word", async () => {
   await addTiny("readers");
   place.github.createAccount("rita");
