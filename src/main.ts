@@ -154,8 +154,8 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     bench: async (request, benchSignal) => {
       const { runBench } = await import("./bench/index.ts"); // no other command pays for it
       const { home, policiesFolder, runUids } = config;
-      const place = { home, policiesFolder, runUids, program: join(root, "bin", "countersign.mjs") };
-      return runBench({ ...deps, progress: deps.notice }, place, request, benchSignal);
+      const benchPlace = { home, policiesFolder, runUids, program: join(root, "bin", "countersign.mjs") };
+      return runBench({ ...deps, progress: deps.notice }, benchPlace, request, benchSignal);
     },
     toolSchemas,
     schemasFolder: join(root, "tools_schemas"),

@@ -1,3 +1,4 @@
+import { CountersignError } from "../domain/index.ts";
 import { type AppFacts, type AppWebhook, checkPermissions } from "../github/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 
@@ -35,6 +36,20 @@ export function checkApp(facts: AppFacts, manifest: AppManifest): readonly Check
       remedy: "subscribe to them in the App's settings on GitHub",
     },
   ];
+}
+
+/** Refuses a start with less than is needed, and names what is more (SEC-117). Throws `GITHUB_FORBIDDEN`. */
+export function requirePermissions(facts: AppFacts, notice: (line: string) => void): void {
+  const { missing, superfluous } = checkPermissions(facts.permissions);
+  if (superfluous.length > 0) {
+    const more = superfluous.map(({ permission, granted }) => `${permission}: ${granted}`);
+    notice(`the App may do more than it needs: ${more.join(", ")}; take that away in its settings on GitHub`);
+  }
+  if (missing.length === 0) return;
+  const lacks = missing.map(({ permission, needed }) => `${permission}: ${needed}`);
+  throw new CountersignError("GITHUB_FORBIDDEN", `App ${facts.id} lacks the permissions ${lacks.join(", ")}`, {
+    remedy: "set them in the App's settings on GitHub, then accept them in each installation",
+  });
 }
 
 /** Whether deliveries can be taken as they are sent. */

@@ -5,7 +5,7 @@
  */
 export { type AppManifest, readAppManifest } from "./app-manifest.ts";
 export { type ExamineSettings, examine } from "./examine.ts";
-export { type Check, checkApp, checkWebhook } from "./examine-github.ts";
+export { type Check, checkApp, checkWebhook, requirePermissions } from "./examine-github.ts";
 export { type CountersignDeps, type CountersignSettings, openRecords, openRuns, type Records } from "./open-runs.ts";
 export { openService, type Service, type ServiceHooks, type ServiceSettings } from "./open-service.ts";
 export { type RegisterDeps, type RegisterSettings, type Registration, registerApp } from "./register.ts";

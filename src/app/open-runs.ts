@@ -113,8 +113,13 @@ async function openAll(
   const policies = await loadPolicySet(deps, settings, catalogue);
   for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
   await requireSandbox(workspaceDepsOf(deps, settings), settings.runUids, signal);
-  const workspace = await workspaceHands(deps, settings, operator);
-  const { store, ledger, keys } = undo.use(await openRecords(deps, settings, signal));
+  // Copying tools and starting a database take a while each, and know nothing of each other.
+  const [hands, records] = await Promise.allSettled([
+    workspaceHands(deps, settings, operator),
+    openRecords(deps, settings, signal).then((opened) => undo.use(opened)),
+  ]);
+  const workspace = settledValue(hands);
+  const { store, ledger, keys } = settledValue(records);
   const runs: RunDeps = {
     ...deps,
     ...hooks,
@@ -135,6 +140,11 @@ async function openAll(
   for (const line of await settleInterrupted(runs)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
+}
+
+function settledValue<Value>(settled: PromiseSettledResult<Value>): Value {
+  if (settled.status === "rejected") throw settled.reason;
+  return settled.value;
 }
 
 /** How long a command waits at its end for the receiver of the trace. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject, Secret } from "../domain/index.ts";
-import { type Github, openGithub } from "../github/index.ts";
-import { createIntake, type Intake, intakeTimes, pruneDeliveries } from "../intake/index.ts";
+import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
+import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
+import { requirePermissions } from "./examine-github.ts";
 import { type CountersignDeps, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
 
 /** The settings of the service, as plain values. */
@@ -73,6 +74,7 @@ export async function openService(
     { ...settings.github, markerKey: records.keys.markerKey, ...pickGithubPace(pace) },
   );
   const app = await github.app(signal);
+  requirePermissions(app, deps.notice);
   if (records.runs !== null) {
     const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace };
     undo.use(startWorking(runs, hooks, signal));
@@ -143,7 +145,6 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   const { store, ledger, keys } = records;
   const { github: place, webhookPath, port, host } = settings;
   const operator = await loadOperatorSettings(settings.policiesFolder);
-  await pruneDeliveries({ store, clock: deps.clock });
   const secrets = [place.webhookSecret, ...(place.webhookSecretPrevious === null ? [] : [place.webhookSecretPrevious])];
   const intake: Intake = createIntake(
     {
@@ -166,7 +167,44 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
     { privateKey: place.privateKey, webhookSecrets: secrets, webhookPath },
   );
   undo.use(intake);
-  return intake.listen(port, host);
+  const heard = await intake.listen(port, host);
+  undo.use(askForMissed({ deps, store, hooks }, settings));
+  return heard;
+}
+
+const hourMs = 3_600_000;
+
+/**
+ * At the start and each hour: asks GitHub for the deliveries that it could not make, since it makes none again by itself
+ * (GH-32), and forgets the keys of old ones. What fails is told and tried an hour later.
+ */
+function askForMissed(
+  { deps, store, hooks }: Pick<Intaking, "deps" | "hooks"> & Pick<Records, "store">,
+  { github }: ServiceSettings,
+): AsyncDisposable {
+  const stop = new AbortController();
+  const hook = openAppDeliveries({ clock: deps.clock, delay }, github);
+  const ask = async (): Promise<void> => {
+    try {
+      await pruneDeliveries({ store, clock: deps.clock });
+      const wanted = { store, clock: deps.clock, listDeliveries: hook.list, redeliver: hook.redeliver };
+      await redeliverMissed(wanted, stop.signal);
+    } catch (error) {
+      if (!stop.signal.aborted) hooks.onTrouble("deliveries that were missed could not be asked for", error);
+    }
+  };
+  let asking = ask();
+  const timer = setInterval(() => {
+    asking = ask();
+  }, hourMs);
+  timer.unref();
+  return {
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(timer);
+      stop.abort();
+      await asking;
+    },
+  };
 }
 
 /** Whether work can be accepted: the database answers, and the log is where it was. */

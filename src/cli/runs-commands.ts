@@ -49,6 +49,9 @@ async function show(deps: CliDeps, text: string, isJson: boolean): Promise<void>
     `repository  ${run.repository}`,
     `started     ${run.started_at}`,
     `conclusion  ${run.conclusion ?? run.status}${told === null ? "" : `: ${inLine(told.cause)}`}`,
+    ...(run.pull_request === null
+      ? []
+      : [`opened      pull request #${run.pull_request.number}, ${inLine(run.pull_request.url)}`]),
     ...(told === null || told.title === ""
       ? []
       : [`title       ${inLine(told.title)} (the model's)`, `summary     ${indented(told.summary)}`]),

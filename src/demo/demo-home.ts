@@ -1,6 +1,13 @@
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { makeHome, ownerState, processOwner, removeFolder, sweepLeftovers } from "../store/index.ts";
+import {
+  endAbandonedServers,
+  makeHome,
+  ownerState,
+  processOwner,
+  removeFolder,
+  sweepLeftovers,
+} from "../store/index.ts";
 
 /** The service folder of one demonstration. */
 export type DemoHome = AsyncDisposable & {
@@ -18,10 +25,11 @@ const ownerFile = "demo-owner";
 export async function openDemoHome(prefix: string, notice: (line: string) => void): Promise<DemoHome> {
   const parent = await makeHome(dirname(prefix));
   for (const name of await readdir(parent)) {
-    if (name.startsWith(basename(prefix)) && (await isAbandoned(join(parent, name)))) {
-      for (const line of await sweepLeftovers(join(parent, name))) notice(line);
-      await removeFolder(join(parent, name));
-    }
+    const left = join(parent, name);
+    if (!name.startsWith(basename(prefix)) || !(await isAbandoned(left))) continue;
+    for (const line of await sweepLeftovers(left)) notice(line);
+    await endAbandonedServers({ notice }, left);
+    await removeFolder(left);
   }
   const folder = await mkdtemp(prefix);
   await chmod(folder, 0o711); // the database's user and the sandboxes' pass through

@@ -24,6 +24,7 @@ export function watchRun(clock: () => number, pass: (event: RunEvent) => void): 
   const marks: { readonly part: string; readonly at: number }[] = [];
   const begun = Promise.withResolvers<void>();
   const report = Promise.withResolvers<RunReport>();
+  report.promise.catch(() => undefined); // it may fail before it is waited for
   const actions: ActionOutcome[] = [];
   let endedAt = 0;
   return {

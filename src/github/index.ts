@@ -5,6 +5,7 @@
  * Never: repeats a write, follows an address out of an answer to another host, writes a token anywhere but into a header,
  * decides whether something may be done, or takes a name or a path out of an error.
  */
+export { type AppDeliveries, type AppDelivery, openAppDeliveries } from "./app-deliveries.ts";
 export { checkPermissions, neededPermissions, type PermissionFinding } from "./app-permissions.ts";
 export { type AppWebhook, readAppWebhook } from "./app-webhook.ts";
 export type {

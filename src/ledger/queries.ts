@@ -17,6 +17,8 @@ export type ListedRun = {
   readonly conclusion: string | null;
   readonly attempt: number;
   readonly started_at: string;
+  /** What the run opened on GitHub; null where nothing. */
+  readonly pull_request: { readonly number: number; readonly url: string } | null;
 };
 
 /** A sealed text, opened. */
@@ -88,6 +90,10 @@ export async function listRuns(store: Store, limit: number): Promise<readonly Li
     conclusion: row.conclusion,
     attempt: row.attempt,
     started_at: row.started_at,
+    pull_request:
+      row.pull_request_number === null || row.pull_request_url === null
+        ? null
+        : { number: row.pull_request_number, url: row.pull_request_url },
   }));
 }
 

@@ -1,6 +1,6 @@
 /**
  * The life of a run: prepare, work, verify, settle; and what is done about runs whose worker is gone.
- * Door: `runLocally` for a repository on this machine, `workOnJobs` and `workOnRun` for what was asked for on GitHub,
+ * Door: `runLocally` for a repository on this machine, `workOnJobs` for what was asked for on GitHub,
  * `settleInterrupted` at each start; the events and the report.
  * Never: no effect but through the gateway's `perform`; no verdict from anything the model says.
  */
@@ -9,7 +9,6 @@ export { defaultLeaseTimes, type LeaseTimes } from "./lease.ts";
 export { runLocally } from "./local-run.ts";
 export type { GithubRunDeps } from "./on-github/github-run-deps.ts";
 export { workOnJobs } from "./on-github/jobs.ts";
-export { type WorkedOn, workOnRun } from "./on-github/work-on-run.ts";
 export { settleInterrupted } from "./recover.ts";
 export type {
   AskApproval,

@@ -142,7 +142,12 @@ async function startAnew(
   }
 }
 
-async function endOrphans(deps: EmbeddedDeps, place: StorePlace): Promise<void> {
+/** Ends the servers of a home that nobody uses any more, and says so. Throws `EMBEDDED_DATABASE_FAILED` where one does not end. */
+export async function endAbandonedServers(deps: Pick<EmbeddedDeps, "notice">, home: string): Promise<void> {
+  if (!isInUse(home)) await endOrphans(deps, placeOf(await realpath(home), null));
+}
+
+async function endOrphans(deps: Pick<EmbeddedDeps, "notice">, place: StorePlace): Promise<void> {
   for (const orphan of await findServers(place.cluster)) {
     if (!(await stopServer(orphan))) {
       throw new CountersignError(

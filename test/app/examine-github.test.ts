@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type AppManifest, checkApp, checkWebhook, readAppManifest } from "../../src/app/index.ts";
+import { type AppManifest, checkApp, checkWebhook, readAppManifest, requirePermissions } from "../../src/app/index.ts";
 import { neededPermissions } from "../../src/github/index.ts";
 
 const manifest: AppManifest = await readAppManifest(join(import.meta.dirname, "../../app.yml"));
@@ -53,6 +53,28 @@ describe("the check of an App against app.yml", () => {
 
     expect(check).toMatchObject({ ok: false });
     expect(check?.detail).toContain("missing check_run, check_suite, issue_comment, pull_request,");
+  });
+});
+
+describe("the start of the service", () => {
+  it("is refused to an App that lacks a permission", () => {
+    const permissions = { ...facts.permissions, contents: "read" };
+
+    expect(() => requirePermissions({ ...facts, permissions }, () => undefined)).toThrow(
+      "App 77 lacks the permissions contents: write",
+    );
+  });
+
+  it("names what the App may do beyond its need, and goes on", () => {
+    const notices: string[] = [];
+    const permissions = { ...facts.permissions, workflows: "write" };
+
+    requirePermissions({ ...facts, permissions }, (line) => notices.push(line));
+    requirePermissions(facts, (line) => notices.push(line));
+
+    expect(notices).toEqual([
+      "the App may do more than it needs: workflows: write; take that away in its settings on GitHub",
+    ]);
   });
 });
 

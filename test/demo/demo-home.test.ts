@@ -1,11 +1,13 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDemoHome } from "../../src/demo/demo-home.ts";
 import { processOwner } from "../../src/store/index.ts";
+import { processesOf } from "../support/countersign.ts";
 
 let folder = "";
 const notices: string[] = [];
@@ -13,6 +15,7 @@ const open = () => openDemoHome(join(folder, "demo-"), (line) => notices.push(li
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "countersign-demo-home-"));
+  await chmod(folder, 0o711);
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -56,5 +59,26 @@ describe("the folder of a demonstration", () => {
     expect(existsSync(living.folder)).toBe(true);
     await next[Symbol.asyncDispose]();
     await living[Symbol.asyncDispose]();
+  });
+
+  it("ends the database of a killed demonstration before its folder goes", async () => {
+    const killed = join(folder, "demo-killed");
+    const holder = join(import.meta.dirname, "../support/hold-store.ts");
+    const options = JSON.stringify({ databaseUrl: null, home: killed, databaseUid: null });
+    const child = spawn(process.execPath, [holder, options], { stdio: ["pipe", "pipe", "inherit"] });
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    await writeFile(join(killed, "demo-owner"), deadOwner());
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+    const before = processesOf(folder);
+
+    await (await open())[Symbol.asyncDispose]();
+
+    expect(line.toString()).toContain('"kind":"open"');
+    expect(before).not.toEqual([]);
+    expect(processesOf(folder)).toEqual([]);
+    expect(existsSync(killed)).toBe(false);
+    expect(notices.at(-1)).toMatch(/^ended the embedded database server \(pid \d+\) that a killed process had left$/);
   });
 });

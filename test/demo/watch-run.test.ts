@@ -55,6 +55,7 @@ describe("the watch of a demonstration's run", () => {
 
     watch.begin();
     watch.onEvent({ kind: "ended", runId, conclusion: "action_required" });
+    await new Promise((done) => setImmediate(done));
 
     await expect(watch.ended(never)).rejects.toMatchObject({
       code: "DEMO_FAILED",

@@ -34,6 +34,8 @@ export type GithubPlace = AsyncDisposable & {
 export type RunningService = Service & {
   readonly events: readonly RunEvent[];
   readonly troubles: readonly string[];
+  /** Resolves once this holds, asked at each event. */
+  readonly heard: (holds: () => boolean) => Promise<void>;
   /** Resolves once so many runs have ended, as events of this process. */
   readonly ended: (count?: number) => Promise<void>;
 };
@@ -181,7 +183,7 @@ export type ApartService = AsyncDisposable & {
 };
 
 async function startApart(parts: Parts, changes: Partial<PlainSettings>): Promise<ApartService> {
-  const program = join(import.meta.dirname, "github-service-process.ts");
+  const program = new URL("./github-service-process.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, [program], {
     env: { ...parts.countersign.environment },
     stdio: ["pipe", "pipe", "pipe"],
@@ -237,20 +239,22 @@ async function startService(place: Parts, changes: Partial<PlainSettings>): Prom
   const deps = { clock: Date.now, randomBytes, notice: (line: string) => void troubles.push(line) };
   const service = await openService(deps, serviceSettings(place, changes), hooks, never);
   if (service.webhookUrl !== null) place.github.setWebhook({ url: service.webhookUrl, secret: place.webhookSecret });
+  const heard = (holds: () => boolean): Promise<void> =>
+    new Promise((done) => {
+      const look = (): void => {
+        if (!holds()) return;
+        news.removeEventListener("news", look);
+        done();
+      };
+      news.addEventListener("news", look);
+      look();
+    });
   const endedCount = (): number => events.filter(({ kind }) => kind === "ended").length;
   return {
     ...service,
     events,
     troubles,
-    ended: (count = 1) =>
-      new Promise((done) => {
-        const look = (): void => {
-          if (endedCount() < count) return;
-          news.removeEventListener("news", look);
-          done();
-        };
-        news.addEventListener("news", look);
-        look();
-      }),
+    heard,
+    ended: (count = 1) => heard(() => endedCount() >= count),
   };
 }

@@ -23,16 +23,16 @@ export const finish: Call = call("finish", { title: "Done", summary: "What was p
 
 /**
  * Any OpenAI-compatible server, answered by hand: the n-th request of a conversation gets the n-th move, the last one again
- * and again. `onRequest` hears the number of each request before it is answered.
+ * and again. `onRequest` hears the number of each request and all that was said before it is answered, and may hold it up.
  */
 export function startPlannedModel(
   moves: readonly Move[],
-  onRequest: (number: number) => void = () => undefined,
+  onRequest: (number: number, said: string) => void | Promise<void> = () => undefined,
 ): Promise<ModelServer> {
-  return startModelServer((response, { body }) => {
+  return startModelServer(async (response, { body }) => {
     const messages = body["messages"] as readonly { readonly role: string }[];
     const number = messages.filter(({ role }) => role === "assistant").length;
-    onRequest(number);
+    await onRequest(number, JSON.stringify(messages));
     const move = moves[Math.min(number, moves.length - 1)];
     switch (move?.kind) {
       case "call":

@@ -45,6 +45,10 @@ export class Hook {
     this.#target = target;
   }
 
+  get target(): HookTarget | null {
+    return this.#target;
+  }
+
   set target(target: HookTarget | null) {
     this.#target = target;
   }

@@ -9,6 +9,16 @@ export const hookRoutes = (hook: Hook): readonly Route[] => [
   {
     kind: "plain",
     method: "GET",
+    path: "/app/hook/config",
+    needs: "app",
+    handle: () => {
+      const where = hook.target === null ? {} : { url: hook.target.url, secret: "********" };
+      return ok({ content_type: "json", insecure_ssl: "0", ...where });
+    },
+  },
+  {
+    kind: "plain",
+    method: "GET",
     path: "/app/hook/deliveries",
     needs: "app",
     handle: (call) => list(call, hook),

@@ -22,7 +22,7 @@ export type GithubJob = {
 };
 
 /** The last 8 hex digits of the run's id: the first ones are time, and collide (GH-86). */
-export const branchOf = (issue: number, runId: string): string => `countersign/issue-${issue}-${runId.slice(-8)}`;
+const branchOf = (issue: number, runId: string): string => `countersign/issue-${issue}-${runId.slice(-8)}`;
 
 /** What the trigger sealed, and the hands for its repository. */
 export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease): Promise<GithubJob> {

@@ -43,7 +43,7 @@ export async function workOnJobs(
  * Puts runs back on the queue that nobody works on: their worker is gone, or their job is. One job too many does no harm: who
  * has the lease works, the other waits.
  */
-export async function bringBack(deps: GithubRunDeps): Promise<readonly RunId[]> {
+async function bringBack(deps: GithubRunDeps): Promise<readonly RunId[]> {
   const rows = await deps.store.db
     .selectFrom("runs")
     .select(["run_id", "status", "lease_owner", "lease_expires_at"])

@@ -87,7 +87,8 @@ async function baseOf({ row, reader }: GithubJob, facts: RepositoryFacts, signal
 
 /** A failure before any work as the end of a run: what a person can mend is theirs, a place that is gone ends the run. */
 export function closedByError(error: CountersignError): Closed {
-  return closed(conclusionOfCode(error), error.message, error.remedy);
+  const cause = error.code === "GITHUB_EMPTY" ? "the repository has no commit yet" : error.message;
+  return closed(conclusionOfCode(error), cause, error.remedy);
 }
 
 const gone: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["GITHUB_NOT_FOUND", "GITHUB_GONE"]);

@@ -139,9 +139,9 @@ async function bring(
       comment.isRefused = edited.kind !== "done";
       return;
     }
-    comment.id = null;
     comment.isRefused = true;
-    if (!isLast) return;
+    if (!isLast || !(await wasDeleted(job, comment.id, signal))) return;
+    comment.id = null;
   }
   const made = await writeAsHost(deps, job.context, { tool: "create_comment", args: { issue, body: text } }, signal);
   comment.isRefused = made.kind !== "done";
@@ -150,6 +150,12 @@ async function bring(
   comment.text = text;
   comment.revision = 0;
   await rememberComment(deps, job, comment.id);
+}
+
+/** Looked for where people would see it: what GitHub says of an edit alone must not make a second comment. */
+async function wasDeleted({ reader, trigger }: GithubJob, id: number, signal: AbortSignal): Promise<boolean> {
+  const listed = await reader.comments(trigger.item.number, null, signal).catch(() => null);
+  return listed?.isComplete === true && !listed.items.some((comment) => comment.id === id);
 }
 
 const isGone = (code: string): boolean => code === "GITHUB_NOT_FOUND" || code === "GITHUB_GONE";

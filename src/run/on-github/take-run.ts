@@ -17,7 +17,7 @@ export type Taking =
   | { readonly kind: "over" }
   /** A worker that lives has it until then. */
   | { readonly kind: "held"; readonly until: string }
-  /** Its repository or its installation has as many runs as it may have at once (GH-34). */
+  /** Its repository or its installation has as many runs as it may have at once (GH-34), or no run is taken now. */
   | { readonly kind: "busy" };
 
 /**
@@ -66,6 +66,7 @@ class NotTaken extends Error {
 
 /** In the transaction of the entry, which holds the lock of the log: so two takings never count at once. */
 async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: RunLease): Promise<void> {
+  if (await isPaused(tx)) throw new NotTaken({ kind: "busy" });
   if (row.status === "queued" && (await isFull(deps, tx, row))) throw new NotTaken({ kind: "busy" });
   const taken = await tx
     .updateTable("runs")
@@ -82,6 +83,12 @@ async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: R
     .executeTakeFirst();
   if (taken.numUpdatedRows !== 1n)
     throw new NotTaken({ kind: "held", until: leaseEnd(deps.clock(), deps.times.leaseMs) });
+}
+
+/** The kill switch: while it says so no run is taken (AUD-90). */
+async function isPaused(tx: Transaction): Promise<boolean> {
+  const state = await tx.selectFrom("service_state").select("paused").executeTakeFirst();
+  return state?.paused === true;
 }
 
 async function isFull({ operator }: GithubRunDeps, tx: Transaction, row: RunRow): Promise<boolean> {
