@@ -27,14 +27,19 @@ const numberOf = (headers: Answered["headers"], name: string): number | null => 
   return value !== undefined && value !== "" && Number.isFinite(Number(value)) ? Number(value) : null;
 };
 
+/** GitHub's longest window is an hour. What a clock that is wrong, or a lie, puts further off must not hold a run for ever. */
+const longestHoldMs = 3_600_000 + 60_000;
+
 /** Until when a limit holds, milliseconds since 1970; null: GitHub doesn't say. Undefined: no limit (GH-111, GH-112). */
 function limitOf(answer: Answered, now: number): number | null | undefined {
   const { status, headers } = answer;
   if (status !== 403 && status !== 429) return undefined;
+  const inReach = (until: number): number => Math.min(until, now + longestHoldMs);
   const retryAfterS = numberOf(headers, "retry-after");
-  if (retryAfterS !== null) return now + retryAfterS * 1000;
+  if (retryAfterS !== null) return inReach(now + Math.max(0, retryAfterS) * 1000);
   const resetS = numberOf(headers, "x-ratelimit-reset");
-  if (numberOf(headers, "x-ratelimit-remaining") === 0) return resetS === null ? null : resetS * 1000 + 1000;
+  if (numberOf(headers, "x-ratelimit-remaining") === 0)
+    return resetS === null ? null : inReach(Math.max(0, resetS) * 1000 + 1000);
   return status === 429 || /rate limit|abuse detection/i.test(textOf(answer)) ? null : undefined;
 }
 

@@ -40,11 +40,15 @@ export function createPace(deps: Pick<GithubDeps, "clock" | "delay" | "onWaiting
 
   return {
     take: async (installationId, signal) => {
-      const slot = slotOf(installationId);
-      const waitMs = slot - deps.clock();
-      if (waitMs <= 0) return;
-      if ((held.get(installationId)?.until ?? 0) === slot) deps.onWaiting?.(slot);
-      await deps.delay(waitMs, signal);
+      const heldUntil = (): number => held.get(installationId)?.until ?? 0;
+      for (;;) {
+        const slot = slotOf(installationId);
+        const waitMs = slot - deps.clock();
+        if (waitMs <= 0) return;
+        if (heldUntil() === slot) deps.onWaiting?.(slot);
+        await deps.delay(waitMs, signal);
+        if (heldUntil() <= slot) return; // else a limit was met meanwhile, which holds for all who wait
+      }
     },
     hold: (installationId, until) => {
       const count = held.get(installationId)?.count ?? 0;

@@ -22,7 +22,7 @@ const breaks: readonly (readonly [form: RegExp, broken: string])[] = [
   [/:(?=\\?\/\\?\/)/g, `:${joint}`],
   [/www(?=\\?\.)/gi, `$&${joint}`],
   [/(`|~)(?=\1\1)/g, `$1${joint}`], // fences
-  [/^([\s>*+-]*)\//gm, `$1${joint}/`], // commands of bots
+  [/^([\p{Zs}\t\uFEFF>*+-]*)\//gmu, `$1${joint}/`], // commands of bots; within one line, or blank lines cost their square
 ];
 
 /**
@@ -69,14 +69,26 @@ function closingOf(text: string): string {
 }
 
 /**
+ * Without the code span that the end of a text cuts through: open, all that stands in it would be acted on. Ours do not go
+ * over the end of a line.
+ */
+function withoutOpenSpan(head: string, following: string): string {
+  const lineStart = head.lastIndexOf("\n") + 1;
+  const mark = head.indexOf("`", lineStart);
+  if (mark === -1 || following.startsWith("\n")) return head;
+  return head.slice(0, lineStart).split("\n").reduce(fenceAfter, "") === "" ? head.slice(0, mark) : head;
+}
+
+/**
  * A text that fits: where it is too long it ends at a code point, with open fences closed and a notice of how much is
- * missing (GH-105). `whole` says in Markdown where all of it is. By default the writer's markers still fit.
+ * missing (GH-105); a code span is left out whole, with what follows on its line. `whole` says in Markdown where all of it is. By default the writer's markers still fit.
  */
 export function cutText(text: string, whole: string, limitBytes: number = textLimitBytes - markerSpaceBytes): string {
   const bytes = Buffer.from(text.toWellFormed());
   if (bytes.length <= limitBytes) return text.toWellFormed();
   for (let size = limitBytes; ; ) {
-    const head = headOf(bytes, size);
+    const upTo = headOf(bytes, size);
+    const head = withoutOpenSpan(upTo, text.slice(upTo.length));
     const missing = bytes.length - Buffer.byteLength(head);
     const cut = `${head}${closingOf(head)}\n\nCut here: ${missing} of ${bytes.length} bytes are missing. The whole text: ${whole}`;
     const excess = Buffer.byteLength(cut) - limitBytes;

@@ -32,6 +32,8 @@ const idForm = /^[A-Za-z0-9_-]{1,64}$/;
  * at the last blank line before this. At a blank line every paragraph, and so every span in it, has ended.
  */
 const parsedCharacters = 4096;
+/** So does what lies deep in quotes and lists, where every line is looked at once more for each of them. */
+const deepLine = /^[ \t]*(?:(?:>|(?:[-+*]|\d{1,9}[.)])[ \t])[ \t]*){17}/m;
 
 /** The command of a comment: the first line that is one. Exact code points, no folding, no trimming (SEC-33). */
 export function findCommand(comment: string): FoundCommand {
@@ -47,9 +49,12 @@ export function findCommand(comment: string): FoundCommand {
 }
 
 function readablePart(comment: string): string | null {
-  if (comment.length <= parsedCharacters) return comment;
-  const blank = comment.slice(0, parsedCharacters).lastIndexOf("\n\n");
-  const blankCrlf = comment.slice(0, parsedCharacters).lastIndexOf("\r\n\r\n");
+  const head = comment.slice(0, parsedCharacters);
+  const deep = head.search(deepLine);
+  if (deep === -1 && head === comment) return comment;
+  const within = deep === -1 ? head : head.slice(0, deep);
+  const blank = within.lastIndexOf("\n\n");
+  const blankCrlf = within.lastIndexOf("\r\n\r\n");
   const end = Math.max(blank, blankCrlf);
   return end === -1 ? null : comment.slice(0, end);
 }

@@ -2,11 +2,25 @@ import { z } from "zod";
 
 /** What is read of a payload, strictly, and nothing else (GH-24). GitHub documents `nullish` fields so. */
 const id = z.int().min(1);
-const login = z.string().min(1).max(128);
+/** As the store counts them: PostgreSQL's `integer`. */
+const itemNumber = z.int().min(1).max(2_147_483_647);
+/** A text of PostgreSQL holds no NUL, and no name of GitHub's a control character. */
+const name = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^\P{Cc}+$/u);
+const login = name.max(128);
+const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+/** Null also where it is no time of GitHub's form (RFC 3339): what else `Date` reads, the store may not. */
+const time = z
+  .string()
+  .nullish()
+  .transform((text) => (text && timeForm.test(text) && !Number.isNaN(Date.parse(text)) ? text : null));
 const sender = z.object({ id, login, type: z.string() });
 const repository = z.object({
   id,
-  name: z.string().min(1),
+  name,
   owner: z.object({ login }),
   fork: z.boolean().nullish(),
   archived: z.boolean().nullish(),
@@ -15,11 +29,11 @@ const repository = z.object({
 const installation = z.object({ id }).nullish();
 const item = z.object({
   id,
-  number: id,
+  number: itemNumber,
   title: z.string(),
   body: z.string().nullish(),
   state: z.string().nullish(),
-  updated_at: z.string().nullish(),
+  updated_at: time,
   user: z.object({ id }).nullish(),
   /** An object where the item is a pull request; else the key is not there. */
   pull_request: z.unknown().optional(),
@@ -36,7 +50,7 @@ export const CommentPayload = z.object({
   comment: z.object({
     id,
     body: z.string(),
-    created_at: z.string().nullish(),
+    created_at: time,
     performed_via_github_app: z.object({ id }).nullish(),
   }),
 });
@@ -45,8 +59,8 @@ export type CommentPayload = z.infer<typeof CommentPayload>;
 export const ItemPayload = z.object({
   repository: z.object({ id }),
   sender,
-  issue: z.object({ number: id, updated_at: z.string().nullish() }).optional(),
-  pull_request: z.object({ number: id, updated_at: z.string().nullish() }).optional(),
+  issue: z.object({ number: itemNumber, updated_at: time }).optional(),
+  pull_request: z.object({ number: itemNumber, updated_at: time }).optional(),
   label: z.object({ name: z.string() }).nullish(),
 });
 

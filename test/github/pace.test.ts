@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { GithubWrite } from "../../src/github/index.ts";
+import { createPace } from "../../src/github/pace.ts";
 import { mockGithub, place } from "../support/github-mock.ts";
 
 const mock = mockGithub();
@@ -75,4 +76,43 @@ it("waits a minute and then twice as long after limits that say nothing, until a
   for (let count = 0; count < 5; count += 1) await writer.write(write, never);
 
   expect(mock.waits).toEqual([60_000, 120_000, 60_000]);
+});
+
+it("keeps those who wait for their turn from sending into a limit that was met meanwhile", async () => {
+  let now = 0;
+  const wakes: { readonly at: number; readonly wake: () => void }[] = [];
+  const delay = (waitMs: number): Promise<void> =>
+    new Promise((wake) => {
+      wakes.push({ at: now + waitMs, wake });
+    });
+  const pace = createPace({ clock: () => now, delay }, 1_000);
+  const sentAt: number[] = [];
+  const taking = [1, 2, 3].map(() => pace.take(7, never).then(() => sentAt.push(now)));
+  await new Promise(setImmediate);
+  pace.hold(7, 20_000);
+  while (wakes.length > 0) {
+    const next = wakes.toSorted((one, other) => one.at - other.at)[0];
+    now = next?.at ?? now;
+    wakes.splice(wakes.indexOf(next as (typeof wakes)[number]), 1);
+    next?.wake();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(taking);
+
+  expect(sentAt).toEqual([0, 20_000, 21_000]);
+});
+
+it.each([
+  ["retry-after", { "retry-after": "1e300" }],
+  ["x-ratelimit-reset", { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999999" }],
+])("waits little more than an hour, whatever `%s` says", async (_header, headers) => {
+  const limited = { status: 403, headers, body: { message: "API rate limit exceeded" } };
+  mock.replyInRepository("POST", "/issues/1/labels", limited, done);
+  const writer = mock.writer();
+
+  const outcome = await writer.write(write, never);
+  await writer.write(write, never);
+
+  expect(outcome).toMatchObject({ kind: "unknown", error: { code: "GITHUB_LIMITED" } });
+  expect(mock.waits).toEqual([3_660_000]);
 });

@@ -109,6 +109,14 @@ describe("inert text", () => {
     ]);
   });
 
+  it.each(["\n", " \n", "\u2028", "> "])("is made in time that grows with its length: `%j`", (piece) => {
+    const from = process.cpuUsage();
+    inert(piece.repeat(60_000));
+    const { user, system } = process.cpuUsage(from);
+
+    expect((user + system) / 1000).toBeLessThan(1_000);
+  });
+
   it("opens no fence that would swallow what follows", () => {
     for (const fence of ["```", "~~~", "``````", "  ```js"])
       expect(kindsOf(parse(`${inert(`words\n${fence}\nmore`)}\n\nThe host's own words.`))).not.toContain("code");
@@ -174,6 +182,28 @@ describe("cut text", () => {
     const cut = cutText(`<details>\n<summary>log</summary>\n\n~~~~text\n${"x\n".repeat(5000)}`, whole, 1000);
 
     expect(cut).toMatch(/\n~~~~\n<\/details>\n\nCut here: /);
+  });
+
+  it("leaves no code span open whose text would be acted on", () => {
+    const shown = "`@org/team closes #1 ![x](https://evil.test/x.png) <img src=x>`";
+    const text = Array.from({ length: 20 }, (_, at) => `- \`edit\` of ${shown}: denied by \`rule:${at}\``).join("\n");
+
+    for (let limit = 200; limit < 900; limit += 1) {
+      const root = parse(cutText(text, whole, limit));
+      const codes = (node: Nodes): string => ("children" in node ? node.children.map(codes).join("") : bare(node));
+      const bare = (node: Nodes): string => (node.type === "text" ? node.value : "");
+      expect(kindsOf(root).filter((kind) => /^(image|html)/.test(kind))).toEqual([]);
+      expect(codes(root)).not.toMatch(/@org|#1/);
+    }
+  });
+
+  it("keeps a line that ends where it is cut, and what is in a fence", () => {
+    const line = `- \`${"a".repeat(40)}\``;
+    const lines = Array.from({ length: 40 }, () => line).join("\n");
+    const keptOf = (text: string, limit: number): string => cutText(text, whole, limit).split("\n\nCut here")[0] ?? "";
+
+    expect(new Set(keptOf(lines, 1_000).split("\n").slice(0, -1))).toEqual(new Set([line]));
+    expect(keptOf(`~~~\n${"`x ".repeat(1_000)}`, 1_000)).toMatch(/^~~~\n(`x ){200,}/);
   });
 
   it("is within the limit, valid UTF-8 and ends outside any fence, for any text", () => {

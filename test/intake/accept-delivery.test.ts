@@ -265,6 +265,18 @@ describe("who may not write", () => {
   });
 });
 
+describe("a signed payload that the store can't hold", () => {
+  it.each([
+    ["a number without end", { issue: { number: 2_147_483_648 } }],
+    ["a name with a NUL", { repository: { name: "ho\u0000urs" } }],
+    ["a login with a NUL", { sender: { ...writer, login: "a\u0000da" } }],
+  ])("for %s is recorded as of another shape", async (_case, changes) => {
+    const { row } = await deliver("issues", labelled(changes));
+
+    expect(row).toMatchObject({ result: "ignored", code: "shape_unknown" });
+  });
+});
+
 describe("a run that can't be now", () => {
   it.each([
     ["the repository is archived", { repository: { archived: true } }, "repository_archived"],
@@ -278,6 +290,8 @@ describe("a run that can't be now", () => {
       "trigger_too_old",
     ],
     ["the time can't be read", { issue: { updated_at: "yesterday" } }, "trigger_time_unreadable"],
+    ["the time is of another form", { issue: { updated_at: "1/1/2026" } }, "trigger_time_unreadable"],
+    ["the time is of no year", { issue: { updated_at: "+275760-09-12T00:00:00Z" } }, "trigger_time_unreadable"],
   ])("because %s is answered", async (_case, changes, code) => {
     const payload = labelled(changes);
 

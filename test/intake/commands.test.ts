@@ -145,4 +145,26 @@ describe("a command in a comment", () => {
 
     expect(["unreadable", "none"]).toContain(found(`${slow}\n/countersign fix`));
   });
+
+  it.each([
+    [">".repeat(4000), "quotes in quotes"],
+    [`${"1. ".repeat(1300)}a`, "lists in lists"],
+    [`${"> - ".repeat(1000)}a`, "both"],
+  ])("costs little where all of it stands deep in others: $1", (deep) => {
+    const from = process.cpuUsage();
+
+    expect(found(`/countersign fix\n${deep}`)).toBe("unreadable");
+    expect(findCommand(`/countersign fix\n\n${deep}`)).toMatchObject({ verb: "fix", request: deep });
+    expect(found(`${deep}\n\n/countersign fix`)).toBe("unreadable");
+
+    const { user, system } = process.cpuUsage(from);
+    expect((user + system) / 1000).toBeLessThan(500);
+  });
+
+  it("is read beside quotes, lists and rules as people write them", () => {
+    const quoted =
+      "> > > someone\n> > wrote\n> so\n\n1. one\n   - two\n     - three\n\n----------------------------------\n\n";
+
+    expect(found(`${quoted}/countersign fix`)).toBe("fix");
+  });
 });
