@@ -14,41 +14,52 @@ export async function readAnswer(
   touch: () => void,
 ): Promise<Failure | null> {
   const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true;
-  if (isStream && response.body !== null) return readStream(response.body, accumulator, touch);
-  const text = await readBounded(response);
-  touch();
-  if (text === null) return tooLarge;
-  const looksLikeStream = /^\s*(?:data|event|id|retry)?:/.test(text); // under a type that says something else
-  return looksLikeStream
-    ? readStream(new Blob([text]).stream(), accumulator, touch)
-    : readWhole(parseOrNull(text), text, accumulator);
+  const body = bounded(response.body ?? []);
+  try {
+    if (isStream) return await readStream(body, accumulator, touch);
+    const text = await textOf(body);
+    touch();
+    const looksLikeStream = /^\s*(?:data|event|id|retry)?:/.test(text); // under a type that says something else
+    return looksLikeStream
+      ? await readStream(new Blob([text]).stream(), accumulator, touch)
+      : readWhole(parseOrNull(text), text, accumulator);
+  } catch (error) {
+    if (error instanceof AnswerTooLarge) return { kind: "connection", words: error.message };
+    throw error;
+  }
 }
 
 /** Far above any answer within the output limit; below what would hurt this process. */
 const largestAnswerBytes = 8 * 1024 * 1024;
-const tooLarge: Failure = { kind: "connection", words: `the answer has more than ${largestAnswerBytes} bytes` };
 
-/** The text of an answer in one piece, or null where it passes the limit; the rest is not read. */
-async function readBounded(response: Response): Promise<string | null> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of response.body ?? []) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > largestAnswerBytes) return null;
-    chunks.push(chunk);
+class AnswerTooLarge extends Error {
+  constructor() {
+    super(`the answer has more than ${largestAnswerBytes} bytes`);
   }
+}
+
+/** All bytes of an answer, whatever they are cut into; past the limit the rest is not read. */
+async function* bounded(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let sizeBytes = 0;
+  for await (const bytes of body) {
+    sizeBytes += bytes.byteLength;
+    if (sizeBytes > largestAnswerBytes) throw new AnswerTooLarge();
+    yield bytes;
+  }
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const bytes of body) chunks.push(bytes);
   return Buffer.concat(chunks).toString("utf8");
 }
 
 async function readStream(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
   accumulator: Accumulator,
   touch: () => void,
 ): Promise<Failure | null> {
-  let size = 0;
   for await (const data of readServerEvents(body, touch)) {
-    size += data.length;
-    if (size > largestAnswerBytes) return tooLarge;
     if (data.trim() === "[DONE]") return null;
     const parsed = parseOrNull(data);
     if (parsed === null) return { kind: "connection", words: "an event of the stream was cut off or no JSON" };

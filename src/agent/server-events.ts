@@ -2,7 +2,7 @@
  * The data of each event of a stream (WHATWG HTML, section 9.2.6), however its bytes are cut. `touch` hears of all bytes,
  * comments that only keep the connection alive included. An event without its closing blank line comes last, as it is.
  */
-export async function* readServerEvents(body: ReadableStream<Uint8Array>, touch: () => void): AsyncGenerator<string> {
+export async function* readServerEvents(body: AsyncIterable<Uint8Array>, touch: () => void): AsyncGenerator<string> {
   let data: string[] = [];
   for await (const line of readLines(body, touch)) {
     const [, value] = /^data: ?(.*)$/su.exec(line) ?? [];
@@ -14,7 +14,7 @@ export async function* readServerEvents(body: ReadableStream<Uint8Array>, touch:
   if (data.length > 0) yield data.join("\n");
 }
 
-async function* readLines(body: ReadableStream<Uint8Array>, touch: () => void): AsyncGenerator<string> {
+async function* readLines(body: AsyncIterable<Uint8Array>, touch: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const bytes of body) {

@@ -9,6 +9,7 @@ import { decisionRow } from "./rows/decision.ts";
 import { editsRow } from "./rows/edits.ts";
 import { loopRow } from "./rows/loop.ts";
 import { merkleRow } from "./rows/merkle.ts";
+import { outputRow } from "./rows/output.ts";
 import { performRow } from "./rows/perform.ts";
 import type { Row } from "./rows/row.ts";
 import { sandboxRow } from "./rows/sandbox.ts";
@@ -28,6 +29,7 @@ const rows: readonly Row[] = [
   bookkeepingRow,
   verifyRow,
   sandboxRow,
+  outputRow,
   checkoutRow,
   startRow,
   editsRow,

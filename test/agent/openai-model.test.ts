@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createOpenAiModel, delay, type ModelEvent, type ModelRequest } from "../../src/agent/index.ts";
 import { CountersignError, untrusted } from "../../src/domain/index.ts";
@@ -304,6 +305,33 @@ describe("a server that fails", () => {
 
     expect(error.message).toContain("answered 502 for model `m` after 4 attempts: out of memory");
     expect(server.received).toHaveLength(4);
+  });
+});
+
+describe("a server whose answer has no end", () => {
+  const mebibyte = "x".repeat(1024 * 1024);
+  const pieces: readonly { readonly name: string; readonly type: string; readonly piece: string }[] = [
+    { name: "in one piece", type: "application/json", piece: mebibyte },
+    { name: "in one line of a stream", type: "text/event-stream", piece: mebibyte },
+    { name: "in events", type: "text/event-stream", piece: `data: {"choices":[],"pad":"${mebibyte}"}\n\n` },
+    { name: "in comments of a stream", type: "text/event-stream", piece: `: ${mebibyte}\n` },
+  ];
+
+  test.each(pieces)("$name is read up to 8 MiB and given up", async ({ type, piece }) => {
+    let sentBytes = 0;
+    const { error } = await askServer(async (response) => {
+      response.writeHead(200, { "content-type": type });
+      let isOpen = true;
+      response.on("close", () => {
+        isOpen = false;
+      });
+      for (sentBytes = 0; isOpen; sentBytes += piece.length)
+        if (!response.write(piece)) await Promise.race([once(response, "drain"), once(response, "close")]);
+    });
+
+    expect(error.code).toBe("MODEL_UNAVAILABLE");
+    expect(error.message).toContain("the answer has more than 8388608 bytes");
+    expect(sentBytes).toBeGreaterThan(8 * 1024 * 1024 - piece.length);
   });
 });
 

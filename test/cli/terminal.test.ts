@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { patchText } from "../../src/cli/patch-text.ts";
 import { duration, plain, table } from "../../src/cli/terminal.ts";
 
 describe("text of strangers on a terminal", () => {
@@ -17,6 +18,18 @@ describe("text of strangers on a terminal", () => {
         expect(plain(text)).not.toMatch(/[^\n\t\P{Cc}]|\p{Cf}/u);
       }),
     );
+  });
+});
+
+describe("a patch", () => {
+  const patch = "+\x1b]0;title\x07a\u202eb\n";
+
+  it("can't act on the terminal that it is shown on", () => {
+    expect(patchText({ isOutTerminal: true }, patch)).toBe("+\\u{1B}]0;title\\u{7}a\\u{202E}b\n");
+  });
+
+  it("goes into a file or a pipe byte for byte", () => {
+    expect(patchText({ isOutTerminal: false }, patch)).toBe(patch);
   });
 });
 
