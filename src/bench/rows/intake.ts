@@ -20,15 +20,20 @@ import {
 import type { DeliveryKind, DeliverySeed } from "../sample-delivery.ts";
 import type { Row } from "./row.ts";
 
-const sizes: Readonly<
-  Record<
-    Size,
-    { readonly rounds: number; readonly warmUp: number; readonly count: number; readonly connections: number }
-  >
-> = {
-  short: { rounds: 1, warmUp: 0, count: 30, connections: 5 },
-  bench: { rounds: 3, warmUp: 500, count: 2_000, connections: 50 },
-  soak: { rounds: 5, warmUp: 2_000, count: 20_000, connections: 50 },
+type Extent = {
+  readonly rounds: number;
+  /** Deliveries of each load before the first round. */
+  readonly warmUp: number;
+  readonly count: number;
+  /** Of deliveries that start a run, which take much longer. */
+  readonly starts: number;
+  readonly connections: number;
+};
+
+const sizes: Readonly<Record<Size, Extent>> = {
+  short: { rounds: 1, warmUp: 0, count: 30, starts: 10, connections: 5 },
+  bench: { rounds: 3, warmUp: 100, count: 600, starts: 200, connections: 50 },
+  soak: { rounds: 5, warmUp: 1_000, count: 20_000, starts: 5_000, connections: 50 },
 };
 
 /** `performance.md` section 2: taking deliveries beside Probot's own server, which keeps nothing. */
@@ -45,7 +50,7 @@ export const intakeRow: Row = {
 
 type IntakeBench = AsyncDisposable & {
   readonly place: BenchPlace;
-  readonly size: (typeof sizes)[Size];
+  readonly size: Extent;
   readonly signal: AbortSignal;
   readonly secret: string;
   readonly database: FloorDatabase;
@@ -102,10 +107,10 @@ type Measured = Readonly<Record<(typeof contenders)[number], readonly Loaded[]>>
 async function measureLoads(bench: IntakeBench): Promise<Measured> {
   const { size, signal, receivers } = bench;
   const { empty, insert, ours } = receivers;
-  const loads = (count: number) => {
+  const loads = (count: number, starts: number) => {
     const kept = new Map<DeliveryKind, DeliverySeed>();
     const send = (receiver: Receiver, answer: string, seed: DeliverySeed): Promise<Loaded> =>
-      sendAll(bench, receiver, { seed, count, answer });
+      sendAll(bench, receiver, { seed, count: seed.kind === "trigger" ? starts : count, answer });
     const anew = (kind: DeliveryKind): DeliverySeed => {
       const seed = newSeed(bench.place, kind);
       kept.set(kind, seed);
@@ -121,8 +126,8 @@ async function measureLoads(bench: IntakeBench): Promise<Measured> {
       startedAgain: () => send(ours, "202 duplicate_delivery", again("trigger")),
     };
   };
-  if (size.warmUp > 0) await alternate(loads(size.warmUp), 1, signal);
-  return alternate(loads(size.count), size.rounds, signal);
+  if (size.warmUp > 0) await alternate(loads(size.warmUp, size.warmUp), 1, signal);
+  return alternate(loads(size.count, size.starts), size.rounds, signal);
 }
 
 const newSeed = ({ deps }: BenchPlace, kind: DeliveryKind): DeliverySeed => ({
@@ -138,6 +143,7 @@ async function sendAll(
   { seed, count, answer }: { readonly seed: DeliverySeed; readonly count: number; readonly answer: string },
 ): Promise<Loaded> {
   const { connections } = size;
+  place.deps.progress(`intake: ${count} deliveries that are answered with ${answer}`);
   const plan = { url, secret, deliveries: [seed], count, connections, announceAt: null };
   const loaded = await sendLoad(place, plan, signal);
   if (loaded.answers[answer] !== count) {
@@ -188,7 +194,7 @@ async function countLost(bench: IntakeBench): Promise<readonly Figure[]> {
   const { place, secret, signal, database, size, startOurs } = bench;
   await using receiver = await startOurs();
   const deliveries = [newSeed(place, "other_label"), newSeed(place, "trigger")];
-  const announceAt = size.count / 2;
+  const announceAt = size.starts;
   const { url } = receiver;
   const plan = { url, secret, deliveries, count: endless, connections: size.connections, announceAt };
   const { accepted, broken } = await sendLoad(place, plan, signal, () => receiver.kill());
