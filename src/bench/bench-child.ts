@@ -11,6 +11,8 @@ import type { BenchPlace } from "./bench-place.ts";
 export type BenchChild = AsyncDisposable & {
   /** What it says next. Throws where it ends without a word. */
   next(): Promise<unknown>;
+  /** The end of what it wrote on standard error. */
+  complaint(): string;
   /** Ends it by SIGKILL, and answers when it is gone. */
   kill(): Promise<void>;
 };
@@ -44,6 +46,7 @@ export async function startChild(
       if (done) throw new Error(`\`${script}\` ended: ${complaint.trim()}`);
       return value[0];
     },
+    complaint: () => complaint.trim(),
     kill: () => end(child, "SIGKILL"),
     [Symbol.asyncDispose]: async () => {
       if (child.connected) child.disconnect(); // which tells it to end

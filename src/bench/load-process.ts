@@ -36,7 +36,7 @@ function post({ id, event, body }: SampleDelivery): Promise<Answer> {
 
 function note(delivery: SampleDelivery, { status, body }: Answer, tookMs: number): void {
   latenciesMs.push(tookMs);
-  const code = /"code":"(\w+)"/.exec(body)?.[1] ?? "";
+  const code = /"(?:code|error)":"(\w+)"/.exec(body)?.[1] ?? "";
   const key = `${status} ${code}`.trim();
   answers[key] = (answers[key] ?? 0) + 1;
   if (status < 200 || status > 299) return;

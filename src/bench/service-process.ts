@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
+import { inspect } from "node:util";
 import { createOpenAiModel, defaultSilenceMs } from "../agent/index.ts";
 import { openService } from "../app/index.ts";
 import { Secret } from "../domain/index.ts";
@@ -36,7 +37,7 @@ const service = await openService(
     onEvent: (event) => {
       if (event.kind === "ended") say({ conclusion: event.conclusion });
     },
-    onTrouble: (line, error) => notice(`${line}: ${String(error)}`),
+    onTrouble: (line, error) => notice(`${line}: ${inspect(error)}`),
   },
   stopped,
 );

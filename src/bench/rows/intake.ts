@@ -104,26 +104,32 @@ async function newPrivateKey(): Promise<string> {
 const contenders = ["empty", "insert", "ignored", "ignoredAgain", "started", "startedAgain"] as const;
 type Measured = Readonly<Record<(typeof contenders)[number], readonly Loaded[]>>;
 
+/** What a new delivery of a kind is answered with by the product. */
+const answerTo: Readonly<Record<DeliveryKind, string>> = { other_label: "202 other_label", trigger: "202 done" };
+
 async function measureLoads(bench: IntakeBench): Promise<Measured> {
   const { size, signal, receivers } = bench;
   const { empty, insert, ours } = receivers;
   const loads = (count: number, starts: number) => {
     const kept = new Map<DeliveryKind, DeliverySeed>();
-    const send = (receiver: Receiver, answer: string, seed: DeliverySeed): Promise<Loaded> =>
-      sendAll(bench, receiver, { seed, count: seed.kind === "trigger" ? starts : count, answer });
-    const anew = (kind: DeliveryKind): DeliverySeed => {
+    const send = (receiver: Receiver, seed: DeliverySeed, answers: readonly string[]): Promise<Loaded> =>
+      sendAll(bench, receiver, { seed, count: seed.kind === "trigger" ? starts : count, answers });
+    const anew = (kind: DeliveryKind) => {
       const seed = newSeed(bench.place, kind);
       kept.set(kind, seed);
-      return seed;
+      return send(ours, seed, [answerTo[kind]]);
     };
-    const again = (kind: DeliveryKind): DeliverySeed => kept.get(kind) ?? anew(kind);
+    // What could not be stored at first is new when it comes again.
+    const again = (kind: DeliveryKind) =>
+      send(ours, kept.get(kind) ?? newSeed(bench.place, kind), ["202 duplicate_delivery", answerTo[kind]]);
+    const floor = (receiver: Receiver) => send(receiver, newSeed(bench.place, "other_label"), ["200"]);
     return {
-      empty: () => send(empty, "200", anew("other_label")),
-      insert: () => send(insert, "200", anew("other_label")),
-      ignored: () => send(ours, "202 other_label", anew("other_label")),
-      ignoredAgain: () => send(ours, "202 duplicate_delivery", again("other_label")),
-      started: () => send(ours, "202 done", anew("trigger")),
-      startedAgain: () => send(ours, "202 duplicate_delivery", again("trigger")),
+      empty: () => floor(empty),
+      insert: () => floor(insert),
+      ignored: () => anew("other_label"),
+      ignoredAgain: () => again("other_label"),
+      started: () => anew("trigger"),
+      startedAgain: () => again("trigger"),
     };
   };
   if (size.warmUp > 0) await alternate(loads(size.warmUp, size.warmUp), 1, signal);
@@ -136,25 +142,28 @@ const newSeed = ({ deps }: BenchPlace, kind: DeliveryKind): DeliverySeed => ({
   at: new Date(deps.clock()).toISOString(),
 });
 
-/** Throws where another answer was given than the one that this load is about. */
+/** What a machine that is too slow for so many connections gives: it is counted, and no part of the rate. */
+const overload = "500 LEDGER_UNAVAILABLE";
+
+type Sending = { readonly seed: DeliverySeed; readonly count: number; readonly answers: readonly string[] };
+
+/** Throws where other answers were given than those that this load is about. */
 async function sendAll(
   { place, size, secret, signal }: IntakeBench,
-  { url }: Receiver,
-  { seed, count, answer }: { readonly seed: DeliverySeed; readonly count: number; readonly answer: string },
+  { url, complaint }: Receiver,
+  { seed, count, answers }: Sending,
 ): Promise<Loaded> {
-  const { connections } = size;
-  place.deps.progress(`intake: ${count} deliveries that are answered with ${answer}`);
-  const plan = { url, secret, deliveries: [seed], count, connections, announceAt: null };
+  place.deps.progress(`intake: ${count} deliveries that are answered with ${answers[0]}`);
+  const plan = { url, secret, deliveries: [seed], count, connections: size.connections, announceAt: null };
   const loaded = await sendLoad(place, plan, signal);
-  if (loaded.answers[answer] !== count) {
-    throw new Error(`not every delivery was answered with ${answer}: ${JSON.stringify(loaded.answers)}`);
-  }
-  return loaded;
+  const wrong = Object.keys(loaded.answers).filter((one) => one !== overload && !answers.includes(one));
+  if (wrong.length === 0 && loaded.broken === 0 && loaded.accepted.length > count / 2) return loaded;
+  throw new Error(`deliveries were answered with ${JSON.stringify(loaded.answers)}\n${complaint()}`);
 }
 
-const rates = (loads: readonly Loaded[]): number[] =>
-  loads.map(({ latenciesMs, seconds }) => latenciesMs.length / seconds);
+const rates = (loads: readonly Loaded[]): number[] => loads.map(({ accepted, seconds }) => accepted.length / seconds);
 const slowest = (loads: readonly Loaded[]): number[] => loads.map(({ latenciesMs }) => quantile(latenciesMs, 0.99));
+const refusals = (loads: readonly Loaded[]): number[] => loads.map(({ answers }) => answers[overload] ?? 0);
 
 const titles: Readonly<Record<(typeof contenders)[number], string>> = {
   empty: "Probot, empty handler",
@@ -178,6 +187,8 @@ function ratioFigures({ insert, ignored, ignoredAgain, started, startedAgain }: 
     ratio("redelivery / new, starts nothing, rate", rates(ignoredAgain), rates(ignored), atLeast(1.5)),
     ratio("redelivery / new, starts a run, rate", rates(startedAgain), rates(started), atLeast(1.5)),
     ratio("starts a run / insert, rate", rates(started), rates(insert), atLeast(0.3)),
+    figure("could not be stored in time, starts nothing", "deliveries", refusals(ignored)),
+    figure("could not be stored in time, starts a run", "deliveries", refusals(started)),
   ];
 }
 
