@@ -9,7 +9,7 @@ export type DeliverySeed = { readonly kind: DeliveryKind; readonly seed: string;
 export type SampleDelivery = { readonly id: string; readonly event: string; readonly body: string };
 
 /** `performance.md` section 2. */
-export const payloadBytes = 8_600;
+const payloadBytes = 8_600;
 
 /** So that tokens of an installation are used again, as they are where a repository has more than one issue. */
 const repositoryCount = 50;

@@ -107,7 +107,9 @@ describe("the measurements, in their shortest size", () => {
   });
 
   it("list the GitHub calls of a run by route, each call once", () => {
-    const [total, ...routes] = figuresOf("webhook").filter(({ unit }) => unit === "calls");
+    const calls = figuresOf("webhook").filter(({ unit }) => unit === "calls");
+    const routes = calls.filter(({ name }) => name.startsWith("  "));
+    const [total] = calls;
 
     expect(routes.map(({ name }) => name.trim())).toContain("POST /repos/{owner}/{repo}/pulls");
     expect(routes.reduce((sum, { median }) => sum + median, 0)).toBe(total?.median);

@@ -9,7 +9,7 @@ import {
   writeSampleRepository,
 } from "../../demo/index.ts";
 import type { BenchPlace } from "../bench-place.ts";
-import { atMost, exactlyAtMost, type Figure, figure, quantile, type Size } from "../figure.ts";
+import { atMost, type Figure, figure, quantile, type Size } from "../figure.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { type Receiver, startService, webhookPath } from "../receivers.ts";
 import { startWebhookRelay, type WebhookRelay } from "../webhook-relay.ts";
@@ -148,12 +148,16 @@ async function watchRun({ github, relay, service, openIssue }: World): Promise<W
   };
 }
 
-/** All calls, git's own included, then each route. */
+/**
+ * All calls, git's own included, then each route. Edits of the status comment that come close together are made as one, so
+ * that their number, and with it the sum, depends on the machine; the first run of a process gets its tokens besides.
+ */
 function callFigures(calls: readonly (readonly string[])[]): readonly Figure[] {
   const total = calls.map(({ length }) => length);
   const routes = [...new Set(calls.flat())].sort();
   return [
-    figure("GitHub calls of a run that fixes one file", "calls", total, exactlyAtMost(40)),
+    figure("GitHub calls of a run that fixes one file", "calls", total),
+    figure("GitHub calls of the run with most of them", "calls", [Math.max(...total)], atMost(40)),
     ...routes.map((route) => {
       const counts = calls.map((one) => one.filter((called) => called === route).length);
       return figure(`  ${route}`, "calls", counts);
