@@ -91,8 +91,20 @@ export function createReader({ read, list }: ReturnType<typeof createRead>, plac
       return ref === null ? null : { sha: ref.object.sha };
     },
     commit: (sha, signal) => read("/git/commits/{commit_sha}", { commit_sha: sha }, shapes.Commit, signal),
-    compare: (base, head, signal) =>
-      read("/compare/{basehead}", { basehead: `${base}...${head}`, per_page: 1 }, shapes.Comparison, signal),
+    compare: async (base, head, signal) => {
+      try {
+        return await read(
+          "/compare/{basehead}",
+          { basehead: `${base}...${head}`, per_page: 1 },
+          shapes.Comparison,
+          signal,
+        );
+      } catch (error) {
+        // GitHub says 404 of two histories that share no commit, as after a rewrite from the root.
+        if (!isCountersignError(error, "GITHUB_NOT_FOUND") || error.details["reason"] !== "unrelated") throw error;
+        return { status: "diverged", aheadBy: 0, behindBy: 0 };
+      }
+    },
     issue: (number, signal) => read("/issues/{issue_number}", { issue_number: number }, shapes.Issue, signal),
     permission: (login, signal) =>
       read("/collaborators/{username}/permission", { username: login }, shapes.PermissionAnswer, signal),
