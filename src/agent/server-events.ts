@@ -14,16 +14,24 @@ export async function* readServerEvents(body: AsyncIterable<Uint8Array>, touch: 
   if (data.length > 0) yield data.join("\n");
 }
 
+/** However long a line is, each piece of it is looked at once. */
 async function* readLines(body: AsyncIterable<Uint8Array>, touch: () => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = "";
+  let pieces: string[] = [];
+  let endedInReturn = false;
   for await (const bytes of body) {
     touch();
-    rest += decoder.decode(bytes, { stream: true });
-    const isHalfEnd = rest.endsWith("\r"); // a line feed may follow
-    const lines = (isHalfEnd ? rest.slice(0, -1) : rest).split(/\r\n|\n|\r/);
-    rest = (lines.pop() ?? "") + (isHalfEnd ? "\r" : "");
-    yield* lines;
+    const decoded = decoder.decode(bytes, { stream: true });
+    if (decoded === "") continue;
+    const text: string = endedInReturn && decoded.startsWith("\n") ? decoded.slice(1) : decoded; // the line has ended already
+    endedInReturn = text.endsWith("\r");
+    const [first = "", ...others] = text.split(/\r\n|\n|\r/);
+    pieces.push(first);
+    const last = others.pop();
+    if (last === undefined) continue;
+    yield pieces.join("");
+    yield* others;
+    pieces = [last];
   }
-  yield* rest.split("\r");
+  yield pieces.join("");
 }
