@@ -33,6 +33,25 @@ export function inert(text: string): string {
   return breaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), plain(text));
 }
 
+/** What builds are left out for, by GitHub and by others: in brackets, between stars, as words and as a trailer. */
+const skipped = "ci|cd|checks?|actions?|builds?|workflows?|tests?|deploy(?:ment)?s?|release";
+const lineBreaks: readonly (readonly [form: RegExp, broken: string])[] = [
+  [/\[/g, `[${joint}`],
+  [/\*(?=\*)/g, `*${joint}`],
+  [new RegExp(`\\b(skip|no)(?=[\\s_-]*(?:${skipped})\\b)`, "giu"), `$1${joint}`],
+  [new RegExp(`\\b(${skipped})(?=[\\s_-]*skip)`, "giu"), `$1${joint}`],
+  [/(?<=-[a-z0-9]{1,20})(?= ?:)/gi, joint], // a trailer of git
+];
+
+/**
+ * One line of text of others for a title or a commit message, which GitHub, git and builds read as plain text: inert, and
+ * without words that leave out builds or pose as a trailer.
+ */
+export function inertLine(text: string): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  return lineBreaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), inert(line));
+}
+
 /** The text in a fence that nothing in it can close. `language` is ours, never data. */
 export function fenced(text: string, language = ""): string {
   const body = plain(text);

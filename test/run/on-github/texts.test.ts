@@ -132,12 +132,40 @@ describe("what goes out to GitHub", () => {
   });
 });
 
+const liveLines = [
+  "Fixes https://github.com/acme/x/issues/1",
+  "closes acme/x#1 and GH-2",
+  "see www.evil.example or x@evil.example",
+  "it [skip ci]",
+  "it [CI skip]",
+  "it [no ci]",
+  "it [skip actions]",
+  "it [actions skip]",
+  "it [skip-ci]",
+  "it [skip netlify]",
+  "it ***NO_CI***",
+  "it skip-checks: true",
+  "it skip-checks:true",
+  "Co-authored-by: Mallory <m@evil.example>",
+];
+/** What is acted on in a title or in a commit message. */
+const live =
+  /@\w|#\d|\bgh-\d|:\/\/|www\.|\[[^\]\u200b]*(skip|no|ci)|\b(skip|no)[ _-]?(ci|checks|actions)\b|\b(ci|actions) skip\b|\*\*\*|authored-by:/i;
+const readable = (text: string): string => text.replaceAll("\u200b", "");
+
 describe("a title", () => {
   it("is the model's in one line of at most 72 characters, without a mention or a reference", () => {
     const title = pullRequestTitle(`Fixes #12\nfor @octocat ${"🦉".repeat(100)}`, 7);
 
     expect(Array.from(title)).toHaveLength(72);
     expect(title).not.toMatch(/#\d|@\w|\n/);
+  });
+
+  it.each(liveLines)("has nothing in it that GitHub or a build would act on, and reads the same: `%s`", (text) => {
+    const title = pullRequestTitle(text, 7);
+
+    expect(title).not.toMatch(live);
+    expect(readable(title)).toBe(text);
   });
 
   it("is `Fix #n` where the model gave none", () => {
@@ -154,6 +182,26 @@ describe("a commit message", () => {
       `Countersign-Run: ${runId}`,
       `Countersign-Trace: ${traceId}`,
     ]);
+  });
+});
+
+describe("a commit message of others' words", () => {
+  it.each(liveLines)("has nothing in it that GitHub or a build would act on: `%s`", (text) => {
+    const message = commitMessage({ runId, traceId, issue: 7, cause: text, title: text });
+    const [subject, , reason] = message.split("\n");
+
+    expect(`${subject}\n${reason?.replace("Asked for in #7.", "")}`).not.toMatch(live);
+  });
+
+  it("holds the host's two trailers and no other, and a reason of bounded length", () => {
+    const cause = `x\n\nCo-authored-by: Mallory <m@evil.example>\nCountersign-Run: other\n${"y".repeat(5_000)}`;
+    const message = commitMessage({ runId, traceId, issue: 7, cause, title: "Countersign-Run: other\n\nA: b" });
+    const paragraphs = message.trimEnd().split("\n\n");
+
+    expect(paragraphs).toHaveLength(3);
+    expect(paragraphs[2]).toBe(`Countersign-Run: ${runId}\nCountersign-Trace: ${traceId}`);
+    expect(paragraphs.slice(0, 2).join("\n")).not.toMatch(/^[\w-]+: /m);
+    expect(message.length).toBeLessThan(1_000);
   });
 });
 
