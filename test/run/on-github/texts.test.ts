@@ -1,6 +1,7 @@
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { describe, expect, it } from "vitest";
 import { newRunId, type TraceId } from "../../../src/domain/index.ts";
+import { checkText } from "../../../src/run/on-github/check-text.ts";
 import { inCode } from "../../../src/run/on-github/markdown.ts";
 import { notDoneText } from "../../../src/run/on-github/not-done.ts";
 import {
@@ -76,6 +77,7 @@ function plainParts(markdown: string): string {
 describe("what goes out to GitHub", () => {
   it.each([
     ["the pull request", pullRequestText(facts)],
+    ["the check run", checkText(facts).summary],
     ["the status comment under way", statusText(status)],
     [
       "the last status comment",
