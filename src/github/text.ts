@@ -7,7 +7,7 @@ const joint = "\u200B"; // zero width space: seen by parsers, not by people, and
 
 /** Control characters but tab and line feed, and the marks that turn the direction of text around. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const unseen = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g;
+const unseen = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
 
 const plain = (text: string): string => text.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(unseen, "\uFFFD");
 

@@ -1,7 +1,7 @@
 import type { Checkpoint, FileChange, RunId, TraceId } from "../../domain/index.ts";
 import { cutText, fenced, inertLine } from "../../github/index.ts";
 import type { RunReport, TestRun, WithheldChange } from "../run-report.ts";
-import { cappedList, count, inCode, inSeconds } from "./markdown.ts";
+import { cappedList, count, inCell, inCode, inSeconds } from "./markdown.ts";
 import { type NotDone, notDoneText, type ToolCount } from "./not-done.ts";
 import { checkpointText } from "./status-text.ts";
 
@@ -155,7 +155,7 @@ function acted({ actions, notDone }: PullRequestTextFacts): readonly string[] {
     "| action | done | denied by policy | refused | other |",
     "|---|---|---|---|---|",
     ...actions.map(
-      ({ tool, done, denied, refused, other }) => `| ${inCode(tool)} | ${done} | ${denied} | ${refused} | ${other} |`,
+      ({ tool, done, denied, refused, other }) => `| ${inCell(tool)} | ${done} | ${denied} | ${refused} | ${other} |`,
     ),
     ...(notDone.length === 0
       ? ["", "Every action that was proposed was done."]

@@ -214,3 +214,18 @@ it("shows any text in one code span", () => {
     expect(paragraph).toMatchObject({ type: "paragraph", children: [{ type: "inlineCode" }] });
   }
 });
+
+it.each([
+  ["a\u202eb\u202c", "`a\\u{202e}b\\u{202c}`"],
+  ["a\u2066b\u2069", "`a\\u{2066}b\\u{2069}`"],
+  ["a\u200bb\u{e0041}\u3164", "`a\\u{200b}b\\u{e0041}\\u{3164}`"],
+  ["a\u2028b\ud800", "`a\\u{2028}b\\u{d800}`"],
+])("shows in a code span what nobody could see: %j", (text, shown) => {
+  expect(inCode(text)).toBe(shown);
+});
+
+it("keeps a tool's name in its cell, whatever is in it", () => {
+  const actions = [{ tool: "x|@octocat|`", done: 1, denied: 0, refused: 0, other: 0 }];
+
+  expect(pullRequestText({ ...facts, actions })).toContain("\n| `` x\\u{7c}@octocat\\u{7c}` `` | 1 | 0 | 0 | 0 |\n");
+});
