@@ -121,3 +121,20 @@ describe("a comment that GitHub made but did not answer for", () => {
     expect(service.troubles).toEqual([]);
   });
 });
+
+it("makes one new comment at the end in the place of one that a person deleted", async () => {
+  await using service = await place.serve({ pace: quick });
+  const repository = "acme/deleted";
+  await addRepository("deleted", (route) => {
+    const [comment] = place.github.read.comments({ repository, number: 1 });
+    if (route === opened && comment !== undefined)
+      place.github.deleteComment(repository, Number(comment["id"]), "alice");
+    return true;
+  });
+  await place.github.label({ repository, number: 1 }, "countersign", "alice");
+  await service.ended();
+
+  const { run_id: runId } = await runOf(repository);
+  expect(commentsOf(repository)).toEqual([expect.stringContaining("- conclusion: `neutral`")]);
+  expect(await actionsOf(runId)).toEqual([{ state: "succeeded" }, { state: "succeeded" }]);
+});
