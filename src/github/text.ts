@@ -7,7 +7,7 @@ const joint = "\u200B"; // zero width space: seen by parsers, not by people, and
 
 /** Control characters but tab and line feed, and the marks that turn the direction of text around. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const unseen = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g;
+const unseen = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
 
 const plain = (text: string): string => text.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(unseen, "\uFFFD");
 
@@ -31,6 +31,25 @@ const breaks: readonly (readonly [form: RegExp, broken: string])[] = [
  */
 export function inert(text: string): string {
   return breaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), plain(text));
+}
+
+/** What builds are left out for, by GitHub and by others: in brackets, between stars, as words and as a trailer. */
+const skipped = "ci|cd|checks?|actions?|builds?|workflows?|tests?|deploy(?:ment)?s?|release";
+const lineBreaks: readonly (readonly [form: RegExp, broken: string])[] = [
+  [/\[/g, `[${joint}`],
+  [/\*(?=\*)/g, `*${joint}`],
+  [new RegExp(`\\b(skip|no)(?=[\\s_-]*(?:${skipped})\\b)`, "giu"), `$1${joint}`],
+  [new RegExp(`\\b(${skipped})(?=[\\s_-]*skip)`, "giu"), `$1${joint}`],
+  [/(?<=-[a-z0-9]{1,20})(?= ?:)/gi, joint], // a trailer of git
+];
+
+/**
+ * One line of text of others for a title or a commit message, which GitHub, git and builds read as plain text: inert, and
+ * without words that leave out builds or pose as a trailer.
+ */
+export function inertLine(text: string): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  return lineBreaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), inert(line));
 }
 
 /** The text in a fence that nothing in it can close. `language` is ours, never data. */

@@ -51,10 +51,17 @@ export function conclude(ending: Ending): { readonly conclusion: Conclusion; rea
     };
   }
   if (ending.weakenedPaths.length > 0) {
-    const paths = ending.weakenedPaths.join(", ");
+    const paths = firstOf(ending.weakenedPaths);
     return { conclusion: "neutral", cause: `not verified: the change touches what judges it (${paths})` };
   }
   return { conclusion: "success", cause: "the tests pass on a fresh tree of the base and the change" };
+}
+
+const namedAtMost = 5;
+
+function firstOf(paths: readonly string[]): string {
+  const named = paths.slice(0, namedAtMost).join(", ");
+  return paths.length <= namedAtMost ? named : `${named} and ${paths.length - namedAtMost} more`;
 }
 
 const countOf = ({ passedCount, failedCount }: TestRun): number => (passedCount ?? 0) + (failedCount ?? 0);

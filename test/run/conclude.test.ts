@@ -48,6 +48,14 @@ describe("the conclusion of a run", () => {
     expect(concluded.cause).toMatch(cause);
   });
 
+  it("names the first of many paths that judge the change, and how many more there are", () => {
+    const weakenedPaths = Array.from({ length: 300 }, (_, at) => `test/${at}.js`);
+
+    expect(conclude(ending({ weakenedPaths })).cause).toBe(
+      "not verified: the change touches what judges it (test/0.js, test/1.js, test/2.js, test/3.js, test/4.js and 295 more)",
+    );
+  });
+
   it("tells an error's own words where an error ended it", () => {
     expect(conclude(ending({ stopReason: "model_unavailable", detail: "no answer; look" })).cause).toBe(
       "no answer; look",

@@ -4,7 +4,7 @@ import type { Database } from "../../store/index.ts";
 import { answerText } from "./answer-text.ts";
 import { hostContext } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
-import { reconcileAll, standingWrites, writeAsHost } from "./host-actions.ts";
+import { reconcileTool, standingWrites, writeAsHost } from "./host-actions.ts";
 
 /** The queue's name of the job that answers a delivery; its data is `{ deliveryId }`. */
 export const answerJob = "answer";
@@ -14,7 +14,7 @@ type DeliveryRow = Selectable<Database["deliveries"]>;
 /**
  * Tells the sender of a delivery that started nothing, as its row says: a comment for who may write, a reaction for who may
  * not (GH-12, GH-15). An action like any other; the delivery's id stands in the run's place (AUD-10). Done once: what stands
- * is taken from the record.
+ * is taken from the record, and while it can't be told whether one stands, no other is made.
  */
 export async function answerDelivery(deps: GithubRunDeps, deliveryId: string, signal: AbortSignal): Promise<void> {
   const row = await deps.store.db
@@ -27,7 +27,7 @@ export async function answerDelivery(deps: GithubRunDeps, deliveryId: string, si
   const write = writeOf(row);
   const context = await contextOf(deps, row, inPlaceOfRun);
   if (write === null || context === null) return;
-  await reconcileAll(deps, { context }, signal);
+  if ((await reconcileTool(deps, context, write.tool, signal)) === "unknown") return;
   if ((await standingWrites(deps, context, write.tool)).results.length > 0) return;
   await writeAsHost(deps, context, write, signal);
 }

@@ -7,7 +7,7 @@ import { type Result, settle, type Verdict } from "../settle.ts";
 import { settleOpenActions } from "../settle-open-actions.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
-import { unknownWrites } from "./host-actions.ts";
+import { reconcileTool, unknownWrites } from "./host-actions.ts";
 import type { Closed } from "./last-gate.ts";
 import { notDoneOf } from "./publication.ts";
 import type { Published } from "./publish.ts";
@@ -43,6 +43,7 @@ export async function finish(
   const { result, pullRequest, remedy } = ending;
   deps.onEvent({ kind: "phase", phase: "settle" });
   await reporter.settled();
+  await reconcileTool(deps, job.context, "create_comment", live.lost); // before the comment tells what is not known
   const verdict = await withUnknown(deps, job, ending.verdict);
   const { leftOut, withheld } = result.readBack;
   const told = { ...verdict, remedy, pullRequest, leftOut, withheld };

@@ -61,10 +61,32 @@ export async function reconcileAll(
   { context }: Pick<GithubJob, "context">,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { actionId } of await openWrites(deps, context)) {
-    await reconcileOpen({ ...gatewayDeps(deps), store: deps.store, keys: deps.keys }, context, actionId, signal);
-  }
+  for (const { actionId } of await openWrites(deps, context)) await reconcileOne(deps, context, actionId, signal);
 }
+
+/**
+ * Looks once more for what is open of a tool, before it writes what must stand once. `unknown`: one may stand that was not
+ * found, so another might stand beside it.
+ */
+export async function reconcileTool(
+  deps: GithubRunDeps,
+  context: RunContext,
+  tool: string,
+  signal: AbortSignal,
+): Promise<"settled" | "unknown"> {
+  const open = (await openWrites(deps, context)).filter((write) => write.tool === tool);
+  const outcomes: ActionOutcome[] = [];
+  for (const { actionId } of open) outcomes.push(await reconcileOne(deps, context, actionId, signal));
+  return outcomes.some(({ status }) => status === "unknown") ? "unknown" : "settled";
+}
+
+const reconcileOne = (
+  deps: GithubRunDeps,
+  context: RunContext,
+  actionId: ActionId,
+  signal: AbortSignal,
+): Promise<ActionOutcome> =>
+  reconcileOpen({ ...gatewayDeps(deps), store: deps.store, keys: deps.keys }, context, actionId, signal);
 
 /** Writes to GitHub of which it is still not known whether they stand there. */
 export async function unknownWrites(deps: GithubRunDeps, context: RunContext): Promise<readonly string[]> {

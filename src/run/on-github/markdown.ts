@@ -1,14 +1,24 @@
 /**
  * A code span that shows the text as it is, whatever it holds (CommonMark 0.31 section 6.1): nothing in it is acted on. Line
- * breaks and controls become spaces.
+ * breaks and controls become spaces; what is not seen or turns the direction of text is shown as `\u{202e}`.
  */
 export function inCode(text: string): string {
-  const line = text.replace(/\p{Cc}+/gu, " ").trim() || " ";
+  const line =
+    text
+      .replace(/\p{Cc}+/gu, " ")
+      .replace(unseen, escaped)
+      .trim() || " ";
   const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   const pad = line.startsWith("`") || line.endsWith("`") ? " " : "";
   return `${fence}${pad}${line}${pad}${fence}`;
 }
+
+/** The same for a cell of a table, where a bar would end it. */
+export const inCell = (text: string): string => inCode(text.replaceAll("|", escaped));
+
+const unseen = /[\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const escaped = (point: string): string => `\\u{${point.codePointAt(0)?.toString(16)}}`;
 
 /** `1 file`, `2 files`. */
 export const count = (number: number, noun: string): string => `${inDigits(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -3,13 +3,13 @@ import type { AuditedAction } from "../../ledger/index.ts";
 import { readActionTexts, showRun } from "../../ledger/index.ts";
 import type { Session } from "../session.ts";
 import type { Result, Verdict } from "../settle.ts";
+import { checkText } from "./check-text.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { countByTool, type NotDone, wasDone } from "./not-done.ts";
 import type { GithubBase } from "./prepare-on-github.ts";
 import type { Publication } from "./publish.ts";
 import { commitMessage, pullRequestText, pullRequestTitle } from "./pull-request-text.ts";
-import { checkpointText } from "./status-text.ts";
 
 /** What is published of a result, in words and bytes. */
 export async function publicationOf(
@@ -70,10 +70,7 @@ export async function publicationOf(
     body: pullRequestText(facts),
     draft: !isVerified || draft === "always",
     conclusion: verdict.conclusion,
-    check: {
-      title: isVerified ? "Verified" : "Not verified",
-      summary: `${verdict.cause}\n\nRun \`${row.run_id}\`, trace \`${row.trace_id}\`. ${checkpointText(checkpoint)}.`,
-    },
+    check: checkText(facts),
     diffStat: verdict.diffStat,
   };
 }

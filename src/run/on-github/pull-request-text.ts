@@ -1,7 +1,7 @@
 import type { Checkpoint, FileChange, RunId, TraceId } from "../../domain/index.ts";
-import { cutText, fenced } from "../../github/index.ts";
+import { cutText, fenced, inertLine } from "../../github/index.ts";
 import type { RunReport, TestRun, WithheldChange } from "../run-report.ts";
-import { cappedList, count, inCode, inSeconds } from "./markdown.ts";
+import { cappedList, count, inCell, inCode, inSeconds } from "./markdown.ts";
 import { type NotDone, notDoneText, type ToolCount } from "./not-done.ts";
 import { checkpointText } from "./status-text.ts";
 
@@ -34,6 +34,7 @@ export type PullRequestTextFacts = {
 };
 
 const titleLength = 72;
+const reasonLength = 500;
 const listedAtMost = 50;
 const summaryAtMost = 16_384;
 
@@ -41,21 +42,13 @@ const summaryAtMost = 16_384;
 export const pullRequestTitle = (title: string, issue: number): string => titleOr(title, `Fix #${issue}`);
 
 function titleOr(title: string, otherwise: string): string {
-  const line = plainLine(title);
-  if (line === "") return otherwise;
-  const points = Array.from(line);
-  return points.length <= titleLength ? line : `${points.slice(0, titleLength - 1).join("")}…`;
+  const line = inertLine(title);
+  return line === "" ? otherwise : shortened(line, titleLength);
 }
 
-/** A title is plain text to GitHub: but `@` and `#n` are acted on, also in a commit's subject. */
-function plainLine(text: string): string {
-  return text
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
-    .replace(/\s+/g, " ")
-    .replace(/@(?=\w)/g, "@\u{2060}")
-    .replace(/#(?=\d)/g, "#\u{2060}")
-    .replace(/\b(GH)-(?=\d)/gi, "$1\u{2011}")
-    .trim();
+function shortened(line: string, most: number): string {
+  const points = Array.from(line);
+  return points.length <= most ? line : `${points.slice(0, most - 1).join("")}…`;
 }
 
 /** Subject, reason and the trailers that lead back to the record (GH-83). */
@@ -66,7 +59,7 @@ export function commitMessage(
   return [
     titleOr(title, `Change asked for in #${issue}`), // on the default branch a keyword of ours would close the issue
     "",
-    `Asked for in #${issue}. Checked by the host: ${plainLine(cause)}.`,
+    `Asked for in #${issue}. Checked by the host: ${shortened(inertLine(cause), reasonLength)}.`,
     "",
     `Countersign-Run: ${runId}`,
     `Countersign-Trace: ${traceId}`,
@@ -162,7 +155,7 @@ function acted({ actions, notDone }: PullRequestTextFacts): readonly string[] {
     "| action | done | denied by policy | refused | other |",
     "|---|---|---|---|---|",
     ...actions.map(
-      ({ tool, done, denied, refused, other }) => `| ${inCode(tool)} | ${done} | ${denied} | ${refused} | ${other} |`,
+      ({ tool, done, denied, refused, other }) => `| ${inCell(tool)} | ${done} | ${denied} | ${refused} | ${other} |`,
     ),
     ...(notDone.length === 0
       ? ["", "Every action that was proposed was done."]

@@ -2,7 +2,7 @@ import type { JsonObject, ReactionTarget } from "../../domain/index.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
-import { standingWrites, writeAsHost } from "./host-actions.ts";
+import { reconcileTool, standingWrites, writeAsHost } from "./host-actions.ts";
 import { type StatusEnd, type StatusFacts, statusText } from "./status-text.ts";
 
 /**
@@ -23,6 +23,8 @@ export type Reporter = {
 type Comment = {
   /** Null while there is none. */
   id: number | null;
+  /** The one that a person deleted. */
+  deletedId: number | null;
   text: string;
   revision: number;
   /** The last write did not come through: between phases it is not tried again. */
@@ -95,10 +97,13 @@ function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob): StatusFac
 
 /** The comment of an earlier worker of this run, by the record: never a second one (GH-41). */
 async function knownComment(deps: GithubRunDeps, { context }: GithubJob): Promise<Comment> {
-  const made = await standingWrites(deps, context, "create_comment");
   const edits = await standingWrites(deps, context, "update_comment");
-  return { id: idOf(made.results.at(-1)), text: "", revision: edits.proposedCount, isRefused: false };
+  const id = await standingComment(deps, context);
+  return { id, deletedId: null, text: "", revision: edits.proposedCount, isRefused: false };
 }
+
+const standingComment = async (deps: GithubRunDeps, context: GithubJob["context"]): Promise<number | null> =>
+  idOf((await standingWrites(deps, context, "create_comment")).results.at(-1));
 
 const idOf = (result: JsonObject | undefined): number | null => {
   const id = result?.["comment_id"];
@@ -121,29 +126,52 @@ function targetArguments(target: ReactionTarget): JsonObject {
   }
 }
 
+type Bringing = { readonly text: string; readonly isLast: boolean; readonly signal: AbortSignal };
+
 /** Makes the comment, or edits it to the text. */
-async function bring(
+async function bring(deps: GithubRunDeps, job: GithubJob, comment: Comment, bringing: Bringing): Promise<void> {
+  if (bringing.text === comment.text) return;
+  if (comment.id === null && !(await adopt(deps, job, comment, bringing.signal))) return;
+  if (comment.id !== null && !(await edit(deps, job, comment, { ...bringing, id: comment.id }))) return;
+  await make(deps, job, comment, bringing);
+}
+
+/**
+ * One that was made although its answer was lost becomes the comment. Answers whether another may be made where there is none:
+ * not while it can't be told (GH-46).
+ */
+async function adopt(deps: GithubRunDeps, job: GithubJob, comment: Comment, signal: AbortSignal): Promise<boolean> {
+  const reconciled = await reconcileTool(deps, job.context, "create_comment", signal);
+  const id = await standingComment(deps, job.context);
+  if (id !== comment.deletedId) comment.id = id;
+  comment.isRefused = comment.id === null && reconciled === "unknown";
+  return !comment.isRefused;
+}
+
+/** Answers whether a new one is to be made in the place of one that a person deleted. */
+async function edit(
   deps: GithubRunDeps,
   job: GithubJob,
   comment: Comment,
-  { text, isLast, signal }: { readonly text: string; readonly isLast: boolean; readonly signal: AbortSignal },
-): Promise<void> {
-  if (text === comment.text) return;
-  const issue = job.trigger.item.number;
-  if (comment.id !== null) {
-    comment.revision += 1;
-    const args = { issue, comment: comment.id, body: text, revision: comment.revision };
-    const edited = await writeAsHost(deps, job.context, { tool: "update_comment", args }, signal);
-    if (edited.kind === "done") comment.text = text;
-    if (edited.kind === "done" || !isGone(edited.code)) {
-      comment.isRefused = edited.kind !== "done";
-      return;
-    }
-    comment.isRefused = true;
-    if (!isLast || !(await wasDeleted(job, comment.id, signal))) return;
-    comment.id = null;
+  { id, text, isLast, signal }: Bringing & { readonly id: number },
+): Promise<boolean> {
+  comment.revision += 1;
+  const args = { issue: job.trigger.item.number, comment: id, body: text, revision: comment.revision };
+  const edited = await writeAsHost(deps, job.context, { tool: "update_comment", args }, signal);
+  comment.isRefused = edited.kind !== "done";
+  if (edited.kind === "done") {
+    comment.text = text;
+    return false;
   }
-  const made = await writeAsHost(deps, job.context, { tool: "create_comment", args: { issue, body: text } }, signal);
+  if (!isGone(edited.code) || !isLast || !(await wasDeleted(job, id, signal))) return false;
+  comment.id = null;
+  comment.deletedId = id;
+  return true;
+}
+
+async function make(deps: GithubRunDeps, job: GithubJob, comment: Comment, { text, signal }: Bringing): Promise<void> {
+  const args = { issue: job.trigger.item.number, body: text };
+  const made = await writeAsHost(deps, job.context, { tool: "create_comment", args }, signal);
   comment.isRefused = made.kind !== "done";
   if (made.kind !== "done") return;
   comment.id = idOf(made.result);

@@ -1,6 +1,7 @@
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { describe, expect, it } from "vitest";
 import { newRunId, type TraceId } from "../../../src/domain/index.ts";
+import { checkText } from "../../../src/run/on-github/check-text.ts";
 import { inCode } from "../../../src/run/on-github/markdown.ts";
 import { notDoneText } from "../../../src/run/on-github/not-done.ts";
 import {
@@ -76,6 +77,7 @@ function plainParts(markdown: string): string {
 describe("what goes out to GitHub", () => {
   it.each([
     ["the pull request", pullRequestText(facts)],
+    ["the check run", checkText(facts).summary],
     ["the status comment under way", statusText(status)],
     [
       "the last status comment",
@@ -132,12 +134,40 @@ describe("what goes out to GitHub", () => {
   });
 });
 
+const liveLines = [
+  "Fixes https://github.com/acme/x/issues/1",
+  "closes acme/x#1 and GH-2",
+  "see www.evil.example or x@evil.example",
+  "it [skip ci]",
+  "it [CI skip]",
+  "it [no ci]",
+  "it [skip actions]",
+  "it [actions skip]",
+  "it [skip-ci]",
+  "it [skip netlify]",
+  "it ***NO_CI***",
+  "it skip-checks: true",
+  "it skip-checks:true",
+  "Co-authored-by: Mallory <m@evil.example>",
+];
+/** What is acted on in a title or in a commit message. */
+const live =
+  /@\w|#\d|\bgh-\d|:\/\/|www\.|\[[^\]\u200b]*(skip|no|ci)|\b(skip|no)[ _-]?(ci|checks|actions)\b|\b(ci|actions) skip\b|\*\*\*|authored-by:/i;
+const readable = (text: string): string => text.replaceAll("\u200b", "");
+
 describe("a title", () => {
   it("is the model's in one line of at most 72 characters, without a mention or a reference", () => {
     const title = pullRequestTitle(`Fixes #12\nfor @octocat ${"🦉".repeat(100)}`, 7);
 
     expect(Array.from(title)).toHaveLength(72);
     expect(title).not.toMatch(/#\d|@\w|\n/);
+  });
+
+  it.each(liveLines)("has nothing in it that GitHub or a build would act on, and reads the same: `%s`", (text) => {
+    const title = pullRequestTitle(text, 7);
+
+    expect(title).not.toMatch(live);
+    expect(readable(title)).toBe(text);
   });
 
   it("is `Fix #n` where the model gave none", () => {
@@ -157,10 +187,45 @@ describe("a commit message", () => {
   });
 });
 
+describe("a commit message of others' words", () => {
+  it.each(liveLines)("has nothing in it that GitHub or a build would act on: `%s`", (text) => {
+    const message = commitMessage({ runId, traceId, issue: 7, cause: text, title: text });
+    const [subject, , reason] = message.split("\n");
+
+    expect(`${subject}\n${reason?.replace("Asked for in #7.", "")}`).not.toMatch(live);
+  });
+
+  it("holds the host's two trailers and no other, and a reason of bounded length", () => {
+    const cause = `x\n\nCo-authored-by: Mallory <m@evil.example>\nCountersign-Run: other\n${"y".repeat(5_000)}`;
+    const message = commitMessage({ runId, traceId, issue: 7, cause, title: "Countersign-Run: other\n\nA: b" });
+    const paragraphs = message.trimEnd().split("\n\n");
+
+    expect(paragraphs).toHaveLength(3);
+    expect(paragraphs[2]).toBe(`Countersign-Run: ${runId}\nCountersign-Trace: ${traceId}`);
+    expect(paragraphs.slice(0, 2).join("\n")).not.toMatch(/^[\w-]+: /m);
+    expect(message.length).toBeLessThan(1_000);
+  });
+});
+
 it("shows any text in one code span", () => {
   for (const text of ["a", "`", "``a`", "a`", "", "a\nb", " a "]) {
     const [paragraph] = fromMarkdown(inCode(text)).children;
 
     expect(paragraph).toMatchObject({ type: "paragraph", children: [{ type: "inlineCode" }] });
   }
+});
+
+it.each([
+  ["a\u202eb\u202c", "`a\\u{202e}b\\u{202c}`"],
+  ["a\u2066b\u2069", "`a\\u{2066}b\\u{2069}`"],
+  ["a\u200bb\u{e0041}\u3164", "`a\\u{200b}b\\u{e0041}\\u{3164}`"],
+  ["a\u2028b\ud800", "`a\\u{2028}b\\u{d800}`"],
+])("shows in a code span what nobody could see: %j", (text, shown) => {
+  expect(inCode(text)).toBe(shown);
+});
+
+it("keeps a tool's name in its cell, whatever is in it", () => {
+  const actions = [{ tool: "x|@octocat|`", done: 1, denied: 0, refused: 0, other: 0 }];
+
+  expect(pullRequestText({ ...facts, actions })).toContain("\n| `` x\\u{7c}@octocat\\u{7c}` `` | 1 | 0 | 0 | 0 |\n");
 });

@@ -1,0 +1,22 @@
+import { cutText } from "../../github/index.ts";
+import { inCode } from "./markdown.ts";
+import type { PullRequestTextFacts } from "./pull-request-text.ts";
+import { checkpointText } from "./status-text.ts";
+
+/** What the check run on our commit says (GH-43). */
+export function checkText({
+  runId,
+  traceId,
+  isVerified,
+  cause,
+  checkpoint,
+}: Pick<PullRequestTextFacts, "runId" | "traceId" | "isVerified" | "cause" | "checkpoint">): {
+  readonly title: string;
+  readonly summary: string;
+} {
+  const summary = `${inCode(cause)}\n\nRun ${inCode(runId)}, trace ${inCode(traceId)}. ${checkpointText(checkpoint)}.`;
+  return {
+    title: isVerified ? "Verified" : "Not verified",
+    summary: cutText(summary, `countersign runs show ${runId}`),
+  };
+}
