@@ -16,7 +16,7 @@ export const floors = [
 /** Libraries with an effect or an outer format, and the only files that may import them. */
 const homes = {
   "@octokit/[^/]+": "^src/github/|^test/",
-  probot: "^src/(main|app)\\.ts$|^src/intake/|^test/",
+  probot: "^src/(main|app)\\.ts$|^src/(intake|bench)/|^test/", // a floor is its own server
   openai: "^src/agent/openai-model\\.ts$|^src/bench/", // a floor of the measurements is the package alone
   "@cedar-policy/[^/]+": "^(src|test)/policy/",
   commander: "^src/cli/",
@@ -60,7 +60,7 @@ export default {
     forbid(
       "settings",
       { path: "^src/(config|otel-settings|telemetry)[.-]" },
-      { path: "^src/", pathNot: "^src/(domain/|config-|otel-settings\.ts$)" },
+      { path: "^src/", pathNot: "^src/(domain/|config-|otel-settings.ts$)" },
     ),
     forbid("nobody-imports-main", {}, { path: "^src/main\\.ts$" }),
     forbid("local-github-apart", { path: "^src/demo/" }, { path: "^src/github/" }),

@@ -116,13 +116,15 @@ async function urlOf(home: string, store: Store): Promise<string> {
   return url.href;
 }
 
-/** Steps and tokens without end: what is measured is how long they take. */
+/** Steps, tokens and runs without end: what is measured is how long they take. */
 async function copyPolicies(from: string, to: string): Promise<string> {
   await cp(from, to, { recursive: true });
   const path = join(to, "operator.json");
   const operator = JSON.parse(await readFile(path, "utf8")) as { readonly limits: Readonly<Record<string, number>> };
   const limits = { ...operator.limits, minutes: 1440, turns: 10_000, input_tokens: 1e9, output_tokens: 1e9 };
-  await writeFile(path, JSON.stringify({ ...operator, limits }));
+  const runs = { hour: 1_000_000, day: 1_000_000 };
+  const caps = { runs_per_issue: runs, runs_per_repository: runs, runs_per_sender: runs };
+  await writeFile(path, JSON.stringify({ ...operator, limits, caps }));
   return to;
 }
 

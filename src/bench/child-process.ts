@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import { defaultSearchPath } from "../workspace/index.ts";
 import type { BenchPlace } from "./bench-place.ts";
@@ -10,6 +11,8 @@ import type { BenchPlace } from "./bench-place.ts";
 export type Observed = {
   readonly wallMs: number;
   readonly peakMemoryMb: number;
+  /** What it printed. */
+  readonly output: string;
   /** Lines of its standard error and when they came, in milliseconds after its start. */
   readonly lines: readonly { readonly text: string; readonly atMs: number }[];
 };
@@ -24,15 +27,16 @@ export async function observe(
 ): Promise<Observed> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, argv, {
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: defaultSearchPath, ...environment },
     signal,
     killSignal: "SIGTERM",
   });
   const lines: { text: string; atMs: number }[] = [];
-  createInterface({ input: child.stderr as Readable }).on("line", (text) => {
-    lines.push({ text, atMs: performance.now() - startedAt });
+  createInterface({ input: child.stderr as Readable }).on("line", (line) => {
+    lines.push({ text: line, atMs: performance.now() - startedAt });
   });
+  const printed = text(child.stdout as Readable);
   const exited = new Promise<{ readonly code: number | null; readonly atMs: number }>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (status) => resolve({ code: status, atMs: performance.now() - startedAt }));
@@ -49,7 +53,7 @@ export async function observe(
   const { code, atMs } = await ended;
   if (code !== exitCode)
     throw new Error(`${argv.slice(0, 2).join(" ")} ended with ${code}: ${lines.at(-1)?.text ?? ""}`);
-  return { wallMs: atMs, peakMemoryMb, lines };
+  return { wallMs: atMs, peakMemoryMb, output: await printed, lines };
 }
 
 /** The kernel's own high-water mark, so that a peak between two looks is not missed (proc_pid_status(5), VmHWM). */

@@ -1,15 +1,19 @@
-import type { JsonObject } from "../domain/index.ts";
+import { assertNever, type JsonObject } from "../domain/index.ts";
 
 /** How much is measured: a test of the mechanism, minutes, or the size that the design states. */
 export type Size = "short" | "bench" | "soak";
 
 /** What a figure should be. `isExact` where nothing of the machine is in it, so that a miss is a fault. */
-export type Goal = { readonly kind: "at_most" | "equal"; readonly value: number; readonly isExact: boolean };
+export type Goal = {
+  readonly kind: "at_most" | "at_least" | "equal";
+  readonly value: number;
+  readonly isExact: boolean;
+};
 
 /** One measured quantity over its samples. `unit` is `x` for a ratio to a floor measured in the same run. */
 export type Figure = {
   readonly name: string;
-  readonly unit: "x" | "ms" | "us" | "s" | "MB" | "tokens" | "%" | "lines" | "1/s";
+  readonly unit: "x" | "ms" | "us" | "s" | "MB" | "tokens" | "%" | "lines" | "1/s" | "calls" | "deliveries";
   readonly median: number;
   readonly min: number;
   readonly max: number;
@@ -18,6 +22,7 @@ export type Figure = {
 };
 
 export const atMost = (value: number): Goal => ({ kind: "at_most", value, isExact: false });
+export const atLeast = (value: number): Goal => ({ kind: "at_least", value, isExact: false });
 export const exactlyAtMost = (value: number): Goal => ({ kind: "at_most", value, isExact: true });
 export const equal = (value: number): Goal => ({ kind: "equal", value, isExact: true });
 
@@ -62,7 +67,16 @@ export function ratio(
 
 export function isMet({ median: value, goal }: Figure): boolean | null {
   if (goal === null) return null;
-  return goal.kind === "at_most" ? value <= goal.value : value === goal.value;
+  switch (goal.kind) {
+    case "at_most":
+      return value <= goal.value;
+    case "at_least":
+      return value >= goal.value;
+    case "equal":
+      return value === goal.value;
+    default:
+      return assertNever(goal.kind);
+  }
 }
 
 export const figureJson = (one: Figure): JsonObject => ({ ...one, goal: one.goal && { ...one.goal }, met: isMet(one) });

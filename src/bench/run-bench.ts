@@ -6,7 +6,9 @@ import { appendRow } from "./rows/append.ts";
 import { bookkeepingRow } from "./rows/bookkeeping.ts";
 import { checkoutRow } from "./rows/checkout.ts";
 import { decisionRow } from "./rows/decision.ts";
+import { demoRow } from "./rows/demo.ts";
 import { editsRow } from "./rows/edits.ts";
+import { intakeRow } from "./rows/intake.ts";
 import { loopRow } from "./rows/loop.ts";
 import { merkleRow } from "./rows/merkle.ts";
 import { outputRow } from "./rows/output.ts";
@@ -16,6 +18,7 @@ import { sandboxRow } from "./rows/sandbox.ts";
 import { startRow } from "./rows/start.ts";
 import { stepsRow } from "./rows/steps.ts";
 import { verifyRow } from "./rows/verify.ts";
+import { webhookRow } from "./rows/webhook.ts";
 import { tableOf } from "./table.ts";
 
 /** In the order in which they are measured. */
@@ -31,7 +34,10 @@ const rows: readonly Row[] = [
   sandboxRow,
   outputRow,
   checkoutRow,
+  intakeRow,
+  webhookRow,
   startRow,
+  demoRow,
   editsRow,
 ];
 

@@ -23,8 +23,10 @@ const medianOf = (one: Figure): string => `${shown(one.median)} ${one.unit}`;
 
 const spreadOf = (one: Figure): string => (one.samples === 1 ? "" : `${shown(one.min)} to ${shown(one.max)}`);
 
+const signs = { at_most: "<=", at_least: ">=", equal: "=" } as const;
+
 function goalOf(one: Figure): string {
   if (one.goal === null) return "";
-  const goal = `${one.goal.kind === "at_most" ? "<=" : "="} ${one.goal.value}`;
+  const goal = `${signs[one.goal.kind]} ${one.goal.value}`;
   return isMet(one) ? `${goal} met` : `${goal} MISSED`;
 }

@@ -71,8 +71,9 @@ function codeOf(status: number, text: string): ErrorCode {
   return status === 409 && /empty/i.test(text) ? "GITHUB_EMPTY" : "GITHUB_INVALID";
 }
 
-/** What a refusal of a pull request is about, so that nobody else reads GitHub's words. */
+/** What a refusal is about, so that nobody else reads GitHub's words. */
 function reasonOf(text: string): string | null {
+  if (/no common ancestor/i.test(text)) return "unrelated";
   if (/no commits between/i.test(text)) return "no_commits";
   if (/draft pull requests are not supported/i.test(text)) return "drafts_unsupported";
   return /already exists/i.test(text) ? "exists" : null;

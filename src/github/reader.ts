@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CountersignError, isCountersignError, type ReactionTarget } from "../domain/index.ts";
 import * as shapes from "./answers.ts";
 import type { ApiRequest } from "./exchange.ts";
-import type { Listed, RepositoryPlace } from "./facts.ts";
+import type { ComparisonFacts, Listed, RepositoryPlace } from "./facts.ts";
 import type { GithubReader } from "./github.ts";
 import { type Credential, type ReadDeps, readAnswer, type Shape } from "./read.ts";
 
@@ -76,6 +76,16 @@ const orNull = async <Data>(reading: Promise<Data>): Promise<Data | null> => {
   }
 };
 
+async function compare(read: Read, basehead: string, signal: AbortSignal): Promise<ComparisonFacts> {
+  try {
+    return await read("/compare/{basehead}", { basehead, per_page: 1 }, shapes.Comparison, signal);
+  } catch (error) {
+    // GitHub says 404 of two histories that share no commit, as after a rewrite from the root.
+    if (!isCountersignError(error, "GITHUB_NOT_FOUND") || error.details["reason"] !== "unrelated") throw error;
+    return { status: "diverged", aheadBy: 0, behindBy: 0 };
+  }
+}
+
 /** The reads of one repository, with a credential that only reads. */
 export function createReader({ read, list }: ReturnType<typeof createRead>, place: RepositoryPlace): GithubReader {
   const reader: GithubReader = {
@@ -91,8 +101,7 @@ export function createReader({ read, list }: ReturnType<typeof createRead>, plac
       return ref === null ? null : { sha: ref.object.sha };
     },
     commit: (sha, signal) => read("/git/commits/{commit_sha}", { commit_sha: sha }, shapes.Commit, signal),
-    compare: (base, head, signal) =>
-      read("/compare/{basehead}", { basehead: `${base}...${head}`, per_page: 1 }, shapes.Comparison, signal),
+    compare: (base, head, signal) => compare(read, `${base}...${head}`, signal),
     issue: (number, signal) => read("/issues/{issue_number}", { issue_number: number }, shapes.Issue, signal),
     permission: (login, signal) =>
       read("/collaborators/{username}/permission", { username: login }, shapes.PermissionAnswer, signal),

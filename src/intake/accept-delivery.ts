@@ -28,6 +28,8 @@ export async function acceptDelivery(
 ): Promise<Outcome> {
   const rules = { ownApp: deps.ownApp, allowedBots: deps.operator.allowedBots };
   const reading = readEvent(rules, delivery);
+  const known = await knownAs(deps, delivery, reading.kind === "ask" ? reading.businessKey : null);
+  if (known !== null) return recordKnown(deps, delivery, reading, known);
   switch (reading.kind) {
     case "ignored":
       return await recordDelivery(deps, delivery, reading, ignored(reading.code));
@@ -56,9 +58,6 @@ function acceptStop(
 }
 
 async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, signal: AbortSignal): Promise<Outcome> {
-  const known = await knownAs(deps, delivery, ask.businessKey);
-  if (known !== null) return recordKnown(deps, delivery, ask, known);
-
   const authority = await askAuthority(deps, ask, signal);
   if (authority.kind === "refused") {
     return recordDelivery(deps, delivery, ask, {

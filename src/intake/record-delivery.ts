@@ -75,7 +75,7 @@ export async function recordKnown(
   return outcome;
 }
 
-/** Which key of the delivery is stored already, or null: asked before anybody is, so that a repetition is cheap. */
+/** Which key of the delivery is stored already, or null: asked before anything else, so that a repetition is cheap. */
 export function knownAs(
   deps: AcceptDeps,
   { deliveryId }: SignedDelivery,

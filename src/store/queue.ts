@@ -25,8 +25,11 @@ export type JobHandler = (data: JsonObject, signal: AbortSignal) => Promise<void
 
 /** pg-boss's own tables, apart from ours. */
 const schema = "pgboss";
-/** Polling is what is relied on; LISTEN only makes it quicker, and may fail behind a connection pooler. */
-const pollingIntervalSeconds = 2;
+/**
+ * Polling is what is relied on; LISTEN only makes it quicker, and may fail behind a connection pooler. While it listens,
+ * pg-boss polls every 30 s by default: but nobody is notified when a job that waits becomes due, and but once of many jobs.
+ */
+const polling = { pollingIntervalSeconds: 2, notifyPollingIntervalSeconds: 2 };
 /** A worker that was killed is noticed within this time and a monitoring round. Ten seconds is pg-boss's lowest. */
 const heartbeatSeconds = 30;
 const monitorIntervalSeconds = 15;
@@ -73,7 +76,7 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
       signal.throwIfAborted();
       await makeQueue(name);
       const id = await boss
-        .work<JsonObject>(name, { batchSize: 1, pollingIntervalSeconds }, async ([job]) => {
+        .work<JsonObject>(name, { batchSize: 1, ...polling }, async ([job]) => {
           if (job === undefined) return;
           signal.throwIfAborted();
           await handler(job.data, AbortSignal.any([signal, job.signal]));

@@ -27,7 +27,17 @@ function measure(only: string | null): Promise<BenchReport> {
   return runBench(deps, settings, { only, size: "short", show }, new AbortController().signal);
 }
 
-type FigureJson = { name: string; unit: string; median: number; min: number; max: number; samples: number };
+type GoalJson = { kind: "at_most" | "at_least" | "equal"; value: number };
+type FigureJson = {
+  name: string;
+  unit: string;
+  median: number;
+  min: number;
+  max: number;
+  samples: number;
+  goal: GoalJson | null;
+  met: boolean | null;
+};
 type RowJson = { name: string; figures: readonly FigureJson[] };
 
 /** Times are looked at for being there, never for being short. */
@@ -38,7 +48,7 @@ describe("the measurements, in their shortest size", () => {
   beforeAll(async () => {
     report = await measure(null);
     ({ rows } = report.json as unknown as { rows: readonly RowJson[] });
-  }, 600_000);
+  }, 900_000);
 
   it("give every row, each with its table", () => {
     expect(rows.map(({ name }) => name)).toEqual(rowNames);
@@ -69,10 +79,53 @@ describe("the measurements, in their shortest size", () => {
     "sandbox",
     "output",
     "checkout",
+    "intake",
   ])("set `%s` beside a floor of the same run", (name) => {
     const row = rows.find((one) => one.name === name);
 
     expect(row?.figures.map(({ unit }) => unit)).toContain("x");
+  });
+
+  const figuresOf = (row: string): readonly FigureJson[] => rows.find(({ name }) => name === row)?.figures ?? [];
+
+  it("say of each figure with a goal whether it is met, whichever way the goal goes", () => {
+    const isMet = (median: number, { kind, value }: GoalJson): boolean =>
+      ({ at_most: median <= value, at_least: median >= value, equal: median === value })[kind];
+    const figures = rows.flatMap((row) => row.figures);
+
+    expect(new Set(figures.flatMap(({ goal }) => goal?.kind ?? []))).toEqual(new Set(["at_most", "at_least", "equal"]));
+    for (const { name, median, goal, met } of figures) {
+      expect(met, name).toBe(goal === null ? null : isMet(median, goal));
+    }
+  });
+
+  it("count what a killed intake had answered with 202 and lost: nothing", () => {
+    const byName = new Map(figuresOf("intake").map(({ name, median }) => [name, median]));
+
+    expect(byName.get("answered with 202 before the kill")).toBeGreaterThan(0);
+    expect(byName.get("lost of them")).toBe(0);
+  });
+
+  it("list the GitHub calls of a run by route, each call once", () => {
+    const calls = figuresOf("webhook").filter(({ unit }) => unit === "calls");
+    const routes = calls.filter(({ name }) => name.startsWith("  "));
+    const [total] = calls;
+
+    expect(routes.map(({ name }) => name.trim())).toContain("POST /repos/{owner}/{repo}/pulls");
+    expect(routes.reduce((sum, { median }) => sum + median, 0)).toBe(total?.median);
+  });
+
+  it("give the first signs of life in the order in which they are sent", () => {
+    const times = new Map(figuresOf("webhook").map(({ name, median }) => [name, median]));
+
+    expect(times.get("to the status comment")).toBeGreaterThanOrEqual(times.get("to the reaction") ?? Number.NaN);
+  });
+
+  it("split the demonstration's time into parts that make up the whole", () => {
+    const [whole, ...parts] = figuresOf("demo");
+
+    expect(parts.map(({ name }) => name.trim())).toEqual(expect.arrayContaining(["start", "work", "publish"]));
+    expect(parts.reduce((sum, { median }) => sum + median, 0)).toBeCloseTo(whole?.median ?? Number.NaN);
   });
 
   it("count the lines that a rename costs in each form of edit", () => {

@@ -9,9 +9,11 @@ import { writeTinyRepository } from "../support/tiny-repository.ts";
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 });
 
 type Answer = 401 | 404 | 422 | 500 | "reset" | "hang";
-/** A read is repeated by itself until it is given up; what each failed write becomes is settled one by one. */
-const answersTo = (route: string): readonly Answer[] =>
-  route.startsWith("GET") ? [404, 500] : [401, 422, "reset", "hang"];
+/** Every answer to the two writes after which something stands for others to see; to each other call those that differ. */
+const answersTo = (name: string, route: string): readonly Answer[] => {
+  if (name === "ref" || name === "pull") return [401, 404, 422, 500, "reset", "hang"];
+  return route.startsWith("GET") ? [404, 500] : [422, "hang"];
+};
 
 /** The calls of a run, by what the local GitHub logs; `nth` leaves out those that are made before the run. */
 const calls = [
@@ -31,7 +33,7 @@ const calls = [
 ] as const;
 
 const cases = calls.flatMap((called) =>
-  answersTo(called.route).map((answer) => ({ ...called, answer, repository: `${called.name}-${answer}` })),
+  answersTo(called.name, called.route).map((answer) => ({ ...called, answer, repository: `${called.name}-${answer}` })),
 );
 
 const faultOf = (answer: Answer): Fault => {

@@ -151,6 +151,14 @@ describe("a read", () => {
     expect(await mock.reader().compare("main", "head", never)).toEqual({ status: "diverged", aheadBy: 2, behindBy: 1 });
   });
 
+  it("tells commits that share no history from commits that are not there", async () => {
+    const unrelated = { status: 404, body: { message: "No common ancestor between main and head." } };
+    mock.replyInRepository("GET", "/compare/main...head", unrelated, { status: 404, body: { message: "Not Found" } });
+
+    expect(await mock.reader().compare("main", "head", never)).toEqual({ status: "diverged", aheadBy: 0, behindBy: 0 });
+    await expect(mock.reader().compare("main", "head", never)).rejects.toMatchObject({ code: "GITHUB_NOT_FOUND" });
+  });
+
   it("tells an issue, with null for an empty body and labels of both forms", async () => {
     mock.replyInRepository("GET", "/issues/1", {
       status: 200,

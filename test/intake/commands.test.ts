@@ -67,10 +67,11 @@ describe("a command in a comment", () => {
   });
 
   it("is none in any wrapping that is no top-level paragraph", () => {
+    const fenceAt = (depth: number): string => "`".repeat(5 + depth); // one as long as an inner one would end with it
     const wrappings = [
       (text: string) => text.replace(/^/gm, "> "),
       (text: string) => text.replace(/^/gm, "    "),
-      (text: string) => `\`\`\`\`\`\n${text}\n\`\`\`\`\``,
+      (text: string, depth: number) => `${fenceAt(depth)}\n${text}\n${fenceAt(depth)}`,
       (text: string) => `<!--\n${text}\n-->`,
       (text: string) => `- a\n\n${text.replace(/^/gm, "  ")}`,
       (text: string) => `1. a\n\n${text.replace(/^/gm, "   ")}`,
@@ -81,7 +82,7 @@ describe("a command in a comment", () => {
         fc.constantFrom("", "text\n", "text\n\n"),
         fc.constantFrom("", "\nmore", "\n\nmore"),
         (wraps, before, after) => {
-          const wrapped = wraps.reduce((text, wrap) => wrap(text), `${before}/countersign fix${after}`);
+          const wrapped = wraps.reduce((text, wrap, depth) => wrap(text, depth), `${before}/countersign fix${after}`);
 
           expect(found(`Hello\n\n${wrapped}`)).toBe("none");
         },

@@ -48,6 +48,30 @@ it("enqueues with the transaction, and not without it", async () => {
   expect(await waiting(name)).toBe(1);
 });
 
+it("takes jobs that nobody is notified of within seconds: one that becomes due, and the rest of many", async () => {
+  const name = aName();
+  const stop = new AbortController();
+  const all = signalled();
+  let takenCount = 0;
+  const handler = (): Promise<void> => {
+    takenCount += 1;
+    if (takenCount === 4) all.happen();
+    return Promise.resolve();
+  };
+
+  const working = queue.work(name, handler, stop.signal);
+  const startedMs = performance.now();
+  await store.transaction(async (tx) => {
+    for (let number = 0; number < 3; number += 1) await queue.enqueue(tx, name, { number });
+    await queue.enqueue(tx, name, { number: 3 }, { startAfterMs: 2_000 });
+  });
+  await all.happened;
+  stop.abort();
+  await working;
+
+  expect(performance.now() - startedMs).toBeLessThan(20_000);
+}, 120_000);
+
 it("gives each job to one worker alone", async () => {
   const name = aName();
   const seen: JsonObject[] = [];

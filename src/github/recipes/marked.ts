@@ -18,7 +18,16 @@ export const markersIn = (context: WriteContext, text: string): MarkersRead | nu
   readMarker(context.markerKey, context.place.repositoryId, text);
 
 /** The text above the markers. */
-export const withoutMarkers = (text: string): string => text.replace(/(\s*<!-- countersign:[^\n]* -->)+\s*$/, "");
+export function withoutMarkers(text: string): string {
+  let above = text.trimEnd();
+  for (;;) {
+    const lineStart = above.lastIndexOf("\n") + 1;
+    if (!markerLine.test(above.slice(lineStart))) break;
+    above = above.slice(0, lineStart).trimEnd();
+  }
+  return above === text.trimEnd() ? text : above;
+}
+const markerLine = /^[ \t]*<!-- countersign:.* -->$/;
 
 /** Whether two texts are one: GitHub may end lines in its own way. */
 export const isSameText = (a: string, b: string): boolean =>

@@ -84,6 +84,11 @@ export async function findBase(
 function refuseUnusable({ operator }: PublishingDeps, facts: RepositoryFacts): void {
   if (facts.isArchived) throw new CountersignError("GITHUB_ARCHIVED", "the repository is archived");
   if (facts.isDisabled) throw new CountersignError("GITHUB_FORBIDDEN", "the repository is disabled");
+  if (facts.isFork && !operator.permittedForks.includes(facts.id)) {
+    throw new CountersignError("GITHUB_FORBIDDEN", "the repository is a fork that the operator does not list", {
+      remedy: "list its numeric id under `permitted_forks` in `operator.json`",
+    });
+  }
   const { totalBytes } = operator.tree;
   if (facts.sizeKb * kibibyte <= totalBytes) return;
   throw new CountersignError(
