@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Ended, Environment, Running } from "../support/countersign.ts";
 import { type GithubPlace, openGithubPlace } from "../support/github-service.ts";
+import { onTerminal } from "../support/on-terminal.ts";
 import { call, finish, type Move, startPlannedModel } from "../support/planned-model.ts";
 import { AuditedRun, ListedRuns, RunReport, readJson, Verified } from "../support/run-report.ts";
 import { writeTinyRepository } from "../support/tiny-repository.ts";
@@ -38,10 +39,14 @@ function start(repo: string, environment: Environment, more: readonly string[] =
   return place.countersign.start(argv, { ...app, ...environment });
 }
 
+/** Answers with its number. */
+async function addTiny(name: string, files: Readonly<Record<string, string>> = {}): Promise<number> {
+  return place.addRepository(name, await writeTinyRepository(join(place.countersign.folder, `files-${name}`), files));
+}
+
 /** A tiny repository on GitHub, and a run on it under way with a model that does these things. */
 async function startTiny(name: string, moves: readonly Move[], files: Readonly<Record<string, string>> = {}) {
-  const folder = await writeTinyRepository(join(place.countersign.folder, `files-${name}`), files);
-  const id = await place.addRepository(name, folder);
+  const id = await addTiny(name, files);
   const model = await startPlannedModel(moves);
   const running = start(addressOf(name), { OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" });
   void running.ended.finally(() => model[Symbol.asyncDispose]());
@@ -167,6 +172,22 @@ describe("run --open-pr where nothing may be published as verified", () => {
     ]);
   });
 
+  it("pushes what a person at the terminal allowed, as a draft where it steers the tests", async () => {
+    await addTiny("allowed");
+    const manifest = call("create_file", { path: "package.json", content: '{ "private": true }\n' });
+    await using model = await startPlannedModel([manifest, finish]);
+    const argv = ["run", "--repo", addressOf("allowed"), "--issue", "issue.md", "--open-pr"];
+    const environment = { ...app, OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" };
+    const yes = { after: "Type yes to approve exactly this action, or a reason to deny it: ", keys: "yes\r" };
+    const { stdout } = await onTerminal(place.countersign, argv, environment, [yes]);
+
+    const [pull] = (await pulls("allowed")) as unknown as [Pull];
+    expect(pull, stdout).toMatchObject({ draft: true, body: expect.stringContaining("- `package.json` (added)") });
+    expect(stdout).toContain(
+      `opened      draft pull request #1, ${addressOf("allowed")}/pull/1, head ${pull.head.sha}`,
+    );
+  });
+
   it("publishes nothing of a model that gives up, and prints its patch", async () => {
     const { id, running } = await startTiny("given-up", [note, { kind: "status", status: 400, message: "no" }]);
     const ended = await running.ended;
@@ -288,9 +309,10 @@ describe("a process killed while GitHub was asked for the pull request", () => {
   it("is called unknown by a start without the App", async () => {
     const runId = await killAtPull("crashed-unknown", "after");
     const tiny = await writeTinyRepository(join(place.countersign.folder, "local"));
+    await using model = await startPlannedModel([finish]);
     const next = await place.countersign.command(["run", "--repo", tiny, "--issue", "issue.md"], {
-      OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
-      OPENAI_MODEL: "nobody",
+      OPENAI_BASE_URL: model.baseUrl,
+      OPENAI_MODEL: "planned",
     });
 
     expect(next.stderr).toMatch(
@@ -357,8 +379,7 @@ describe("run --open-pr is refused in one line before any work", () => {
   });
 
   it("where the repository is archived", async () => {
-    const folder = await writeTinyRepository(join(place.countersign.folder, "files-archived"));
-    await place.addRepository("archived", folder);
+    await addTiny("archived");
     place.github.archive("acme/archived");
 
     expectRefused(await start(addressOf("archived"), scripted()).ended, /\[GITHUB_ARCHIVED\]$/m);

@@ -96,7 +96,7 @@ async function publishJudged(deps: PublishingDeps, target: Target, ended: Ended,
   };
   const published = await publish({ ...deps, onEvent }, publisher, publication, lost);
   if (published.kind === "closed") {
-    deps.onEvent({ kind: "notice", text: `what to do: ${published.remedy}` });
+    if (published.remedy !== "") deps.onEvent({ kind: "notice", text: `what to do: ${published.remedy}` });
     return unpublished(verdict, published);
   }
   return { verdict: await withUnknown(deps, publisher, verdict), pullRequest: published.pullRequest };
