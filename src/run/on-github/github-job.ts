@@ -1,4 +1,4 @@
-import { type Run, type RunId, type Trigger, untrusted } from "../../domain/index.ts";
+import { CountersignError, type Run, type RunId, type Trigger, untrusted } from "../../domain/index.ts";
 import { createFingerprints, type RunContext, type SavedPages } from "../../gateway/index.ts";
 import type { GithubReader, GithubWriter } from "../../github/index.ts";
 import { type RunLease, readRunTexts } from "../../ledger/index.ts";
@@ -115,7 +115,9 @@ export async function referenceOf(deps: RunDeps, runId: RunId): Promise<string> 
 
 async function sealedText(deps: RunDeps, runId: RunId, field: string): Promise<string> {
   const text = (await readRunTexts(deps, runId, field)).at(0);
-  if (text?.bytes == null) throw new Error(`run ${runId} has no \`${field}\` on record`);
+  if (text === undefined) throw new Error(`run ${runId} has no \`${field}\` on record`);
+  if (text.bytes === null)
+    throw new CountersignError("KEYS_UNUSABLE", `\`${field}\` of run \`${runId}\` can't be opened`);
   return new TextDecoder().decode(text.bytes);
 }
 

@@ -1,6 +1,7 @@
 import { isCountersignError, type Permission, type RunId, type TraceId } from "../../domain/index.ts";
 import type { Github } from "../../github/index.ts";
 import type { RunLease } from "../../ledger/index.ts";
+import { isOutage } from "../outage.ts";
 import type { RunDeps } from "../run-deps.ts";
 import { branchOf, hostContext, referenceOf } from "./github-job.ts";
 import { reconcileAll, standingWrites, unknownWrites } from "./host-actions.ts";
@@ -37,7 +38,8 @@ export async function settleLeftWrites(
 ): Promise<LeftOnGithub> {
   if (deps.github !== null && (await unknownWrites(deps, run)).length > 0) {
     await look(deps, { run, lease, github: deps.github }, signal).catch((error: unknown) => {
-      if (signal.aborted || !isCountersignError(error) || !error.code.startsWith("GITHUB_")) throw error;
+      if (signal.aborted || !isCountersignError(error) || isOutage(error)) throw error;
+      // Neither a GitHub that does not answer nor a key that was erased keeps the run from being settled.
     });
   }
   const { runId } = run;

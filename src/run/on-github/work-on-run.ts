@@ -1,6 +1,7 @@
-import { type CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
+import { isCountersignError, type RunId } from "../../domain/index.ts";
 import { carry, timeLimit } from "../carry.ts";
 import { holdLease } from "../lease.ts";
+import { isOutage } from "../outage.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
@@ -83,13 +84,10 @@ async function prepareOrClose(deps: GithubRunDeps, live: Live, signal: AbortSign
     shown.session = prepared.session;
     return { kind: "prepared", ...prepared };
   } catch (error) {
-    if (isCountersignError(error) && isOutage(error)) throw error;
+    if (isOutage(error)) throw error; // the run rests, and its job comes again
     return isCountersignError(error) ? closedByError(error) : closedByBug(error);
   }
 }
-
-/** The record can't be written: the run rests, and its job comes again. */
-const isOutage = ({ code }: CountersignError): boolean => code.startsWith("LEDGER_") || code.startsWith("DATABASE_");
 
 function closedByBug(error: unknown): Closed {
   const name = error instanceof Error ? error.name : "an error";
