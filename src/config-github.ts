@@ -12,11 +12,15 @@ export type GithubPlace = {
   readonly gitUrl: string;
 };
 
-/** As which App the service works, and how its deliveries are known. */
-export type GithubConfig = GithubPlace & {
+/** As which App GitHub is asked. */
+export type GithubAppConfig = GithubPlace & {
   readonly appId: number;
   /** PEM of an RSA key. */
   readonly privateKey: Secret;
+};
+
+/** As which App the service works, and how its deliveries are known. */
+export type GithubConfig = GithubAppConfig & {
   readonly webhookSecret: Secret;
   /** Accepted too, during a rotation. */
   readonly webhookSecretPrevious: Secret | null;
@@ -62,18 +66,32 @@ export function readGithubPlace(environment: Environment): GithubPlace {
 const isLoopback = (hostname: string): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 
+/** As `readGithub`, without what only deliveries need. */
+export const readGithubApp = (environment: Environment, folder: string, files: CredentialFiles): GithubAppConfig =>
+  appConfig(environment, folder, storedUnlessSet(environment, files));
+
+const storedUnlessSet = (environment: Environment, files: CredentialFiles): Stored | null =>
+  isInEnvironment(environment) ? null : readStored(files);
+
+function appConfig(environment: Environment, folder: string, stored: Stored | null): GithubAppConfig {
+  const value = (name: string): string | null => readVariable(environment, name);
+  return {
+    ...readGithubPlace(environment),
+    appId: readAppId(stored?.appId ?? value("APP_ID")),
+    privateKey: stored?.privateKey ?? readPrivateKey(value("PRIVATE_KEY"), value("PRIVATE_KEY_PATH"), folder),
+  };
+}
+
 /**
  * Reads the App's credentials: from the environment where any of `APP_ID`, `PRIVATE_KEY` and `PRIVATE_KEY_PATH` is set, else
  * those that `serve --register` stored. Throws `CONFIG_INVALID`.
  */
 export function readGithub(environment: Environment, folder: string, files: CredentialFiles): GithubConfig {
   const value = (name: string): string | null => readVariable(environment, name);
-  const stored = isInEnvironment(environment) ? null : readStored(files);
+  const stored = storedUnlessSet(environment, files);
   const previous = value("WEBHOOK_SECRET_PREVIOUS");
   return {
-    ...readGithubPlace(environment),
-    appId: readAppId(stored?.appId ?? value("APP_ID")),
-    privateKey: stored?.privateKey ?? readPrivateKey(value("PRIVATE_KEY"), value("PRIVATE_KEY_PATH"), folder),
+    ...appConfig(environment, folder, stored),
     webhookSecret: readSecret("WEBHOOK_SECRET", value("WEBHOOK_SECRET") ?? stored?.webhookSecret ?? null),
     webhookSecretPrevious: previous === null ? null : readSecret("WEBHOOK_SECRET_PREVIOUS", previous),
   };

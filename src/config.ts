@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import {
   credentialFiles,
+  type GithubAppConfig,
   type GithubConfig,
   type GithubPlace,
   hasGithub,
   readGithub,
+  readGithubApp,
   readGithubPlace,
 } from "./config-github.ts";
 import { readServer, type ServerConfig } from "./config-server.ts";
@@ -32,6 +34,8 @@ export type Config = {
   readonly hasModel: boolean;
   /** Each throws `CONFIG_INVALID`; what only the service needs is not looked at before. */
   readonly github: () => GithubConfig;
+  /** For who takes no deliveries. */
+  readonly githubApp: () => GithubAppConfig;
   /** Whether anything says which App this is. */
   readonly hasGithub: () => boolean;
   readonly githubPlace: () => GithubPlace;
@@ -70,6 +74,7 @@ export function readConfig(
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
     hasModel: value("OPENAI_BASE_URL") !== null || value("OPENAI_API_KEY") !== null,
     github: () => readGithub(environment, place.folder, credentialFiles(home)),
+    githubApp: () => readGithubApp(environment, place.folder, credentialFiles(home)),
     hasGithub: () => hasGithub(environment, credentialFiles(home)),
     githubPlace: () => readGithubPlace(environment),
     server: () => readServer(environment),

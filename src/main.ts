@@ -8,6 +8,7 @@ import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/i
 import {
   type CountersignDeps,
   examine,
+  openPublishing,
   openRecords,
   openRuns,
   openService,
@@ -144,6 +145,10 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     folder: process.cwd(),
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
+    openPublishing: async (address, hooks) => {
+      const publishing = { ...createModel(config), github: config.githubApp(), publicUrl: config.server().publicUrl };
+      return await openPublishing(deps, { ...settings, ...publishing }, { address, hooks }, signal);
+    },
     openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel(config) }, hooks, signal),
     examine: (parts, examineSignal) =>
       examine(deps, { ...settings, createModel: () => createModel(config), github }, parts, examineSignal),

@@ -60,6 +60,14 @@ describe("the configuration of GitHub", () => {
     expect(config.webhookSecret.reveal()).toBe(secret);
   });
 
+  it("needs no webhook secret for who takes no deliveries", () => {
+    const { WEBHOOK_SECRET: _, ...app } = needed;
+    const config = readConfig(app, { root: "/opt/countersign", folder, isRoot: false }).githubApp();
+
+    expect(config).toMatchObject({ appId: 123456, gitUrl: "https://github.com" });
+    expect(config).not.toHaveProperty("webhookSecret");
+  });
+
   it.each([
     ["with line feeds", pem],
     ["with \\n written for each", pem.replaceAll("\n", "\\n")],

@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import type { ModelClient } from "../agent/index.ts";
 import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
 import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
+import type { Github } from "../github/index.ts";
 import {
   type Keys,
   type Ledger,
@@ -37,6 +37,7 @@ import {
   type TreeLimits,
   type WorkspaceDeps,
 } from "../workspace/index.ts";
+import { delay } from "./delay.ts";
 
 /** The settings of one Countersign, as plain values. */
 export type CountersignSettings = {
@@ -87,15 +88,17 @@ export type RunSettings = CountersignSettings & {
   readonly modelServer?: ServerPlace;
   /** Where the trace goes; absent or null: spans stay in the database. */
   readonly otel?: Omit<SpanSenderSettings, "publicUrl"> | null;
+  /** Absent: no App is at hand. */
+  readonly openGithub?: (markerKey: Uint8Array) => Github;
 };
 
-type Hooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
+export type RunHooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
 
 /** Opens all that a run needs, and settles the runs that an earlier process left behind. */
 export function openRuns(
   deps: CountersignDeps,
   settings: RunSettings,
-  hooks: Hooks,
+  hooks: RunHooks,
   signal: AbortSignal,
 ): Promise<RunDeps & AsyncDisposable> {
   return inHome(settings.home, openAll(deps, settings, hooks, signal));
@@ -104,7 +107,7 @@ export function openRuns(
 async function openAll(
   deps: CountersignDeps,
   settings: RunSettings,
-  hooks: Hooks,
+  hooks: RunHooks,
   signal: AbortSignal,
 ): Promise<RunDeps & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
@@ -130,6 +133,7 @@ async function openAll(
     operator,
     catalogue,
     workspace,
+    github: settings.openGithub?.(keys.markerKey) ?? null,
     model: settings.model,
     modelName: settings.modelName,
     ...(settings.modelServer === undefined ? {} : { modelServer: settings.modelServer }),
@@ -137,7 +141,7 @@ async function openAll(
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };
   if (settings.otel) sendSpans(undo, { ...deps, store }, { ...settings.otel, publicUrl: null });
-  for (const line of await settleInterrupted(runs)) deps.notice(line);
+  for (const line of await settleInterrupted(runs, signal)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
 }
@@ -157,10 +161,6 @@ function sendSpans(undo: AsyncDisposableStack, deps: CountersignDeps & Pick<Reco
     await sender.flush(AbortSignal.timeout(flushMs));
   });
 }
-
-const delay = async (waitMs: number, signal: AbortSignal): Promise<void> => {
-  await setTimeout(waitMs, undefined, { signal });
-};
 
 /** Registered before it is made: a killed process leaves no output of a run behind (SEC-61). */
 async function openPages(home: string, runId: RunId): Promise<SavedPages> {

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject, Secret } from "../domain/index.ts";
 import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
+import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
 import { type CountersignDeps, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
 
@@ -68,11 +68,10 @@ export async function openService(
 ): Promise<Service> {
   await using undo = new AsyncDisposableStack();
   const pace = { ...defaultPace, ...settings.pace };
-  const records = undo.use(await openPart(deps, settings, hooks, signal));
-  const github = openGithub(
-    { clock: deps.clock, delay },
-    { ...settings.github, markerKey: records.keys.markerKey, ...pickGithubPace(pace) },
-  );
+  const openOurs = (markerKey: Uint8Array): Github =>
+    openGithub({ clock: deps.clock, delay }, { ...settings.github, markerKey, ...pickGithubPace(pace) });
+  const records = undo.use(await openPart(deps, { ...settings, openGithub: openOurs }, hooks, signal));
+  const github = records.runs?.github ?? openOurs(records.keys.markerKey);
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
   if (records.runs !== null) {
@@ -219,9 +218,4 @@ async function health({ store, ledger }: Records): Promise<{ readonly isReady: b
     .execute();
   const runs = Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
   return { isReady: true, facts: { ledger: { size }, paused: state?.paused ?? false, runs } };
-}
-
-async function delay(waitMs: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
 }

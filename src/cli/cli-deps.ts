@@ -1,6 +1,6 @@
 import type { Clock, JsonObject, Requester } from "../domain/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
-import type { AskApproval, RunDeps, RunEvent, RunReport } from "../run/index.ts";
+import type { AskApproval, PublishingDeps, RunDeps, RunEvent, RunReport } from "../run/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -51,6 +51,12 @@ export type Demo = AsyncDisposable & {
   keep(): Promise<void>;
 };
 
+/** Who hears of a run, and whom it may ask. */
+export type RunHooks = {
+  readonly onEvent: (event: RunEvent) => void;
+  readonly askApproval: AskApproval | null;
+};
+
 /** What the commands work with; `main.ts` gives it. */
 export type CliDeps = {
   readonly terminal: Terminal;
@@ -64,10 +70,14 @@ export type CliDeps = {
   /** The person at the terminal. */
   readonly requester: Requester;
   readonly openRecords: () => Promise<Records>;
-  readonly openRuns: (hooks: {
-    readonly onEvent: (event: RunEvent) => void;
-    readonly askApproval: AskApproval | null;
-  }) => Promise<RunDeps & AsyncDisposable>;
+  readonly openRuns: (hooks: RunHooks) => Promise<RunDeps & AsyncDisposable>;
+  /** The same for the repository at an address on GitHub, with the App that is configured. */
+  readonly openPublishing: (
+    address: string,
+    hooks: RunHooks,
+  ) => Promise<
+    PublishingDeps & AsyncDisposable & { readonly repository: { readonly owner: string; readonly name: string } }
+  >;
   /** Tries the parts named, each for real. */
   readonly examine: (parts: ReadonlySet<ExaminedPart>, signal: AbortSignal) => Promise<readonly Check[]>;
   /** Starts the service; disposing it hands over what is under way. */

@@ -1,11 +1,12 @@
 import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { CountersignError, type UntrustedText, untrusted } from "../domain/index.ts";
-import { runLocally } from "../run/index.ts";
+import { type RunReport, runForPullRequest, runLocally } from "../run/index.ts";
 import { createAskApproval } from "./ask-approval.ts";
-import { type CliDeps, printJson } from "./cli-deps.ts";
+import { type CliDeps, printJson, type RunHooks } from "./cli-deps.ts";
 import { patchText } from "./patch-text.ts";
 import { createProgress } from "./progress.ts";
 import { reportJson, reportText } from "./run-report-view.ts";
@@ -15,48 +16,68 @@ type RunOptions = { readonly repo: string; readonly issue: string; readonly open
 export function addRunCommand(program: Command, deps: CliDeps, finish: (exitCode: number) => void): void {
   program
     .command("run")
-    .description("work on an issue in a repository, without a GitHub, and print the patch and the action table")
+    .description(
+      "work on an issue in a repository and print the patch and the action table; nothing is written anywhere else without --open-pr",
+    )
     .requiredOption("--repo <path|url>", "a git repository: a folder, or an https address")
     .requiredOption("--issue <file.md>", "the issue: a Markdown file, its first line the title")
-    .option("--open-pr", "open a pull request (comes with the GitHub App)")
+    .option(
+      "--open-pr",
+      "push the change and open a pull request as the GitHub App; --repo is an address on its GitHub",
+    )
     .option("--json", "print one JSON object at the end")
     .action(async (options: RunOptions) => finish(await run(deps, options)));
 }
 
 async function run(deps: CliDeps, options: RunOptions): Promise<number> {
-  if (options.openPr) {
-    throw new CountersignError("USAGE", "`--open-pr` is not there yet: this version works on local repositories", {
-      remedy: "leave it out and apply the patch that `run` prints",
-    });
-  }
   const issue = await readIssue(resolve(deps.folder, options.issue), options.issue);
-  const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(options.repo);
-  const source = isUrl
-    ? ({ kind: "url", url: options.repo } as const)
-    : ({ kind: "path", path: resolve(deps.folder, options.repo) } as const);
-  await using runs = await deps.openRuns({
-    onEvent: createProgress(deps.terminal, deps.clock),
-    askApproval: createAskApproval(deps.terminal),
-  });
-  const report = await runLocally(runs, { source, issue, requester: deps.requester }, deps.signal);
+  const report = await (options.openPr ? openPullRequest(deps, options, issue) : workLocally(deps, options, issue));
   if (options.json) printJson(deps.terminal, reportJson(report));
   else deps.terminal.out(patchText(deps.terminal, report.patch) + reportText(report));
   return report.conclusion === "success" ? 0 : 1;
 }
 
+const hooksOf = ({ terminal, clock }: CliDeps): RunHooks => ({
+  onEvent: createProgress(terminal, clock),
+  askApproval: createAskApproval(terminal),
+});
+
+async function workLocally(deps: CliDeps, options: RunOptions, { title, body }: Issue): Promise<RunReport> {
+  const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(options.repo);
+  const source = isUrl
+    ? ({ kind: "url", url: options.repo } as const)
+    : ({ kind: "path", path: resolve(deps.folder, options.repo) } as const);
+  await using runs = await deps.openRuns(hooksOf(deps));
+  return await runLocally(runs, { source, issue: { title, body }, requester: deps.requester }, deps.signal);
+}
+
+async function openPullRequest(deps: CliDeps, options: RunOptions, issue: Issue): Promise<RunReport> {
+  await using runs = await deps.openPublishing(options.repo, hooksOf(deps));
+  const { repository } = runs;
+  const { title, body, textDigest } = issue;
+  const request = { repository, issue: { title, body }, textDigest, requester: deps.requester };
+  return await runForPullRequest(runs, request, deps.signal);
+}
+
 const largestIssueBytes = 256 * 1024;
 
+type Issue = {
+  readonly title: UntrustedText;
+  readonly body: UntrustedText;
+  /** SHA-256 of the file, lower-case hex. */
+  readonly textDigest: string;
+};
+
 /** The first line that is not blank is the title, a heading's marks taken off; the whole file is the body. */
-async function readIssue(
-  path: string,
-  typed: string,
-): Promise<{ readonly title: UntrustedText; readonly body: UntrustedText }> {
+async function readIssue(path: string, typed: string): Promise<Issue> {
   const origin = { authorId: null, authorCanWrite: true } as const;
-  const body = untrusted(await readIssueFile(path, typed), { kind: "issue_body", ...origin });
+  const text = await readIssueFile(path, typed);
+  const body = untrusted(text, { kind: "issue_body", ...origin });
   const lines = body.text.split("\n").map((line) => line.replace(/^\s*#+(\s+|$)/, "").trim());
   const firstLine = lines.find((line) => line !== "");
   if (firstLine === undefined) throw new CountersignError("ISSUE_EMPTY", `the issue file \`${typed}\` has no text`);
-  return { title: untrusted(firstLine, { kind: "issue_title", ...origin }), body };
+  const textDigest = createHash("sha256").update(text).digest("hex");
+  return { title: untrusted(firstLine, { kind: "issue_title", ...origin }), body, textDigest };
 }
 
 async function readIssueFile(path: string, typed: string): Promise<string> {

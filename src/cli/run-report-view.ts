@@ -35,7 +35,14 @@ export function reportJson(report: RunReport): JsonObject {
 const pullRequestJson = (opened: RunReport["pullRequest"]): JsonObject | null =>
   opened === null
     ? null
-    : { number: opened.number, url: opened.url, head_sha: opened.headSha, diff_stat: opened.diffStat };
+    : {
+        number: opened.number,
+        url: opened.url,
+        head_sha: opened.headSha,
+        draft: opened.isDraft,
+        confirmed: opened.isConfirmed,
+        diff_stat: opened.diffStat,
+      };
 
 const testsJson = (tests: TestRun | null): JsonObject | null =>
   tests === null
@@ -74,9 +81,7 @@ export function reportText(report: RunReport): string {
       ? []
       : [`left out    ${report.leftOut.join(", ")} (no authorized action wrote it)`]),
     ...report.withheld.map(({ path, policyIds }) => `withheld    ${path} (${policyIds.join(", ")})`),
-    ...(report.pullRequest === null
-      ? []
-      : [`opened      pull request #${report.pullRequest.number}, ${report.pullRequest.url}`]),
+    ...(report.pullRequest === null ? [] : [`opened      ${openedText(report.pullRequest)}`]),
     `patch       ${kept}`,
     `ledger      ${report.ledger.size} entries, root ${report.ledger.rootHash}, ${verifiedText(report.ledger.verified)}`,
     `trace       ${report.traceId}`,
@@ -85,6 +90,12 @@ export function reportText(report: RunReport): string {
     `look at     npx --no countersign audit show ${report.runId}`,
   ];
   return `\n${actionTable(report.actions)}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
+}
+
+function openedText({ number, url, headSha, isDraft, isConfirmed }: NonNullable<RunReport["pullRequest"]>): string {
+  const draft = isDraft ? "draft " : "";
+  const confirmed = isConfirmed ? "" : " (not confirmed: GitHub could not be asked again)";
+  return `${draft}pull request #${number}, ${url}, head ${headSha}${confirmed}`;
 }
 
 function verifiedText(isVerified: boolean | null): string {

@@ -3,6 +3,9 @@ import type { Permission } from "../domain/index.ts";
 /** Which repository, through which installation: the only address that is used, so that a rename is followed (GH-120). */
 export type RepositoryPlace = { readonly installationId: number; readonly repositoryId: number };
 
+/** As people write it; it may change (GH-120). */
+export type RepositoryName = { readonly owner: string; readonly name: string };
+
 /** What was read of a list. `isComplete` is false where a stated cap ended it (GH-25). */
 export type Listed<Item> = { readonly items: readonly Item[]; readonly isComplete: boolean };
 

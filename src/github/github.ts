@@ -12,6 +12,7 @@ import type {
   PullRequestFacts,
   ReactionFacts,
   RepositoryFacts,
+  RepositoryName,
   RepositoryPlace,
 } from "./facts.ts";
 import type { Found, GithubWrite, WriteOutcome } from "./writes.ts";
@@ -88,13 +89,18 @@ export type Github = {
   /** Asked for once a process. */
   app(signal: AbortSignal): Promise<AppFacts>;
   installation(installationId: number, signal: AbortSignal): Promise<InstallationFacts>;
+  /** A repository by the name that a person typed. GITHUB_NOT_FOUND: the App is not installed there. */
+  locate(
+    repository: RepositoryName,
+    signal: AbortSignal,
+  ): Promise<{ readonly place: RepositoryPlace; readonly installation: InstallationFacts }>;
   reader(place: RepositoryPlace): GithubReader;
   writer(place: RepositoryPlace): GithubWriter;
   /** For the fetch of the base: the address without a credential, and the value for git's `http.extraHeader` (SEC-77),
    * `Authorization: basic …`, whose token reads the contents of this one repository. */
   gitAccess(
     place: RepositoryPlace,
-    repository: { readonly owner: string; readonly name: string },
+    repository: RepositoryName,
     signal: AbortSignal,
   ): Promise<{ readonly url: string; readonly authorization: Secret }>;
 };

@@ -21,12 +21,14 @@ export type {
   PullRequestFacts,
   ReactionFacts,
   RepositoryFacts,
+  RepositoryName,
   RepositoryPlace,
 } from "./facts.ts";
 export type { Github, GithubDeps, GithubReader, GithubSettings, GithubWriter, RequestLine } from "./github.ts";
 export { type Marker, type MarkersRead, markerOf, readMarker } from "./markers.ts";
 export { openGithub } from "./open-github.ts";
 export { convertManifest, type RegisteredApp } from "./register-app.ts";
+export { readRepositoryAddress } from "./repository-name.ts";
 export { cutText, fenced, inert, inertLine, textLimitBytes } from "./text.ts";
 export { githubWrites } from "./write-table.ts";
 export type {

@@ -1,11 +1,12 @@
 import { CountersignError, Secret } from "../domain/index.ts";
 import * as shapes from "./answers.ts";
 import { createExchange } from "./exchange.ts";
-import type { AppFacts, RepositoryPlace } from "./facts.ts";
+import type { AppFacts, InstallationFacts, RepositoryName, RepositoryPlace } from "./facts.ts";
 import type { Github, GithubDeps, GithubSettings } from "./github.ts";
 import { createPace } from "./pace.ts";
 import { type Credential, type ReadDeps, readAnswer } from "./read.ts";
 import { createRead, createReader } from "./reader.ts";
+import { isRepositoryName } from "./repository-name.ts";
 import { appCredential, createTokens, type Tokens } from "./tokens.ts";
 import type { WriteContext } from "./write-row.ts";
 import { createWriter } from "./writer.ts";
@@ -55,24 +56,42 @@ function createInstallation(deps: ReadDeps, credential: Credential): Github["ins
     const parameters = { installation_id: installationId };
     const request = { method: "GET", route: "/app/installations/{installation_id}", parameters } as const;
     const { data } = await readAnswer(deps, { request, credential }, shapes.Installation, signal);
-    return {
-      id: data.id,
-      account: data.account?.login ?? data.account?.slug ?? "",
-      isSuspended: typeof data.suspended_at === "string",
-      permissions: data.permissions,
-    };
+    return installationOf(data);
+  };
+}
+
+const installationOf = (data: ReturnType<typeof shapes.Installation.parse>): InstallationFacts => ({
+  id: data.id,
+  account: data.account?.login ?? data.account?.slug ?? "",
+  isSuspended: typeof data.suspended_at === "string",
+  permissions: data.permissions,
+});
+
+/** By name this once; the token that asks for the number opens nothing. */
+function createLocate({ deps, own, tokens }: OwnApp): Github["locate"] {
+  return async (repository, signal) => {
+    const { owner, name } = requireName(repository);
+    const parameters = { owner, repo: name };
+    const asked = { method: "GET", route: "/repos/{owner}/{repo}/installation", parameters } as const;
+    const { data } = await readAnswer(deps, { request: asked, credential: own }, shapes.Installation, signal);
+    const credential = tokens.credential({ installationId: data.id, repositoryId: null }, { metadata: "read" });
+    const request = { method: "GET", route: "/repos/{owner}/{repo}", parameters } as const;
+    const { data: found } = await readAnswer(deps, { request, credential }, shapes.Repository, signal);
+    return { place: { installationId: data.id, repositoryId: found.id }, installation: installationOf(data) };
   };
 }
 
 /** Enterprise Server has REST under `/api/v3` and GraphQL under `/api/graphql`. */
 const graphqlUrlOf = (apiUrl: string): string => `${apiUrl.replace(/\/v3$/, "")}/graphql`;
 
-const nameForm = /^[A-Za-z0-9_.-]{1,100}$/;
+function requireName(repository: RepositoryName): RepositoryName {
+  if (isRepositoryName(repository)) return repository;
+  throw new CountersignError("GITHUB_INVALID", "a repository's name on GitHub is never of this form");
+}
 
 function createGitAccess(tokens: Tokens, gitUrl: string): Github["gitAccess"] {
-  return async (place, { owner, name }, signal) => {
-    if (![owner, name].every((part) => nameForm.test(part) && !/^\.+$/.test(part)))
-      throw new CountersignError("GITHUB_INVALID", "a repository's name on GitHub is never of this form");
+  return async (place, repository, signal) => {
+    const { owner, name } = requireName(repository);
     const held = await tokens.credential(place, { contents: "read" }).authorization(signal);
     const token = (held?.reveal() ?? "").replace(/^token /, "");
     const basic = Buffer.from(`x-access-token:${token}`).toString("base64");
@@ -107,6 +126,7 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   return {
     app: (signal) => app(signal),
     installation: createInstallation(readDeps, own),
+    locate: createLocate({ deps: readDeps, own, tokens }),
     reader: (place) => contextOf(place).reader,
     writer: (place) => createWriter({ ...readDeps, pace, tokens, lookIntervalMs, contextOf }, place),
     gitAccess: createGitAccess(tokens, settings.gitUrl),

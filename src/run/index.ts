@@ -1,14 +1,15 @@
 /**
  * The life of a run: prepare, work, verify, settle; and what is done about runs whose worker is gone.
- * Door: `runLocally` for a repository on this machine, `workOnJobs` for what was asked for on GitHub,
+ * Door: `runLocally` for a repository on this machine, `runForPullRequest` for one on GitHub, `workOnJobs` for what was asked for on GitHub,
  * `settleInterrupted` at each start; the events and the report.
  * Never: no effect but through the gateway's `perform`; no verdict from anything the model says.
  */
 
 export { defaultLeaseTimes, type LeaseTimes } from "./lease.ts";
 export { runLocally } from "./local-run.ts";
-export type { GithubRunDeps } from "./on-github/github-run-deps.ts";
+export type { GithubRunDeps, PublishingDeps } from "./on-github/github-run-deps.ts";
 export { workOnJobs } from "./on-github/jobs.ts";
+export { runForPullRequest } from "./on-github/run-for-pull-request.ts";
 export { settleInterrupted } from "./recover.ts";
 export type {
   AskApproval,

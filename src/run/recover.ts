@@ -1,12 +1,13 @@
 import { isCountersignError, type Permission, type RunId, type TraceId } from "../domain/index.ts";
 import { openSealedChangeSet } from "../gateway/index.ts";
-import { readRunChangeSets } from "../ledger/index.ts";
+import { type RunLease, readRunChangeSets } from "../ledger/index.ts";
 import { compileRepositoryPolicies, loadRepositorySettings } from "../policy/index.ts";
 import { ownerState, processOwner } from "../store/index.ts";
 import type { BaseTree } from "../workspace/index.ts";
 import { type Decider, decidePaths } from "./decide-paths.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
+import { type LeftOnGithub, settleLeftWrites } from "./on-github/left-writes.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { recordEnd } from "./run-record.ts";
@@ -40,43 +41,54 @@ export type RecordedRun = Pick<
   | "baseSha"
 >;
 
-const interruptedSummary = {
-  title: "",
-  summary: "",
-  cause: "the process that worked on it ended without settling it",
-  leftOut: [],
-  withheld: [],
-  refusedCauses: [],
-};
+const interruptedSummary = { title: "", summary: "", leftOut: [], withheld: [], refusedCauses: [] };
+
+const interruptedCause = "the process that worked on it ended without settling it";
 
 /**
  * Settles runs whose worker is gone: their open actions are brought to rest and the patch is made from the recorded change
  * sets, so that no recorded work is lost. A local run is not gone on with: its terminal is gone as well.
  * Answers with one line a run.
  */
-export async function settleInterrupted(deps: RunDeps): Promise<readonly string[]> {
+export async function settleInterrupted(deps: RunDeps, signal: AbortSignal): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const run of await interruptedRuns(deps)) {
     const lease = await takeOver(deps, { ...run, owner: processOwner() });
-    if (lease === null) continue;
-    const taken = { ...run, attempt: run.attempt + 1 };
-    const openCount = await settleOpenActions(deps, taken, lease, "crash");
-    // A mirror that is gone or damaged must not keep the run from being settled: the recorded change sets stay.
-    const patch = await patchOfRecord(deps, run).catch((error: unknown) => {
-      if (!isCountersignError(error)) throw error;
-      return null;
-    });
-    await recordEnd(deps, taken, lease, {
-      conclusion: "failure",
-      stopReason: null,
-      evidence: { cause: "crash", openActionCount: openCount, ...diffStat(patch ?? "") },
-      texts: { patch: patch ?? "", summary: JSON.stringify(interruptedSummary) },
-    });
-    lines.push(
-      `run ${run.runId} had been interrupted and is settled (${openCount} open actions); ${kept(run.runId, patch)}`,
-    );
+    if (lease !== null) lines.push(await settleOne(deps, { ...run, attempt: run.attempt + 1 }, lease, signal));
   }
   return lines;
+}
+
+async function settleOne(deps: RunDeps, taken: InterruptedRun, lease: RunLease, signal: AbortSignal): Promise<string> {
+  const { runId } = taken;
+  const left = await settleLeftWrites(deps, taken, lease, signal);
+  const openCount = await settleOpenActions(deps, taken, lease, "crash");
+  // A mirror that is gone or damaged must not keep the run from being settled: the recorded change sets stay.
+  const patch = await patchOfRecord(deps, taken).catch((error: unknown) => {
+    if (!isCountersignError(error)) throw error;
+    return null;
+  });
+  const cause = [interruptedCause, ...onGithub(left)].join("; ");
+  await recordEnd(deps, taken, lease, {
+    conclusion: left.unknown.length === 0 ? "failure" : "action_required",
+    stopReason: null,
+    evidence: {
+      cause: "crash",
+      openActionCount: openCount,
+      unknownWriteCount: left.unknown.length,
+      ...diffStat(patch ?? ""),
+    },
+    texts: { patch: patch ?? "", summary: JSON.stringify({ ...interruptedSummary, cause }) },
+  });
+  const told = [`run ${runId} had been interrupted and is settled (${openCount} open actions)`, ...onGithub(left)];
+  return [...told, kept(runId, patch)].join("; ");
+}
+
+function onGithub({ standing, unknown }: LeftOnGithub): readonly string[] {
+  return [
+    ...(standing.length === 0 ? [] : [`on GitHub stands ${standing.join(", ")}`]),
+    ...(unknown.length === 0 ? [] : [`a person must look on GitHub whether this stands: ${unknown.join(", ")}`]),
+  ];
 }
 
 function kept(runId: RunId, patch: string | null): string {

@@ -11,6 +11,7 @@ import type {
   UntrustedText,
 } from "../domain/index.ts";
 import type { Catalogue, PendingApproval, SavedPages } from "../gateway/index.ts";
+import type { Github } from "../github/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Store } from "../store/index.ts";
@@ -55,6 +56,8 @@ export type RunDeps = IdSource & {
   readonly workspace: WorkspaceHands;
   /** Keeps output too long to show in a folder of the run's own outside the checkout, until it is disposed. */
   readonly openPages: (runId: RunId) => Promise<SavedPages>;
+  /** Null where no App is at hand: then nothing on GitHub is looked for. */
+  readonly github: Github | null;
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
   /** Keeps a patch that the store can't take; answers with where it is. */

@@ -29,6 +29,9 @@ export type RunReport = {
     readonly number: number;
     readonly url: string;
     readonly headSha: string;
+    readonly isDraft: boolean;
+    /** Whether GitHub showed it when it was read after the write. */
+    readonly isConfirmed: boolean;
     readonly diffStat: { readonly files: number; readonly added: number; readonly removed: number };
   } | null;
   /** Applies to the base with plain `git apply`; empty where nothing changed. */

@@ -134,7 +134,7 @@ async function verifiedHead(deps: RunDeps): Promise<RunReport["ledger"]> {
 }
 
 /** Nothing is lost: where the store can't take the patch it goes into a file, and the error says which. */
-async function keepOutside(deps: RunDeps, session: Session, patch: string, error: unknown): Promise<never> {
+export async function keepOutside(deps: RunDeps, session: Session, patch: string, error: unknown): Promise<never> {
   if (patch === "") throw error;
   const place = await deps.keepPatchOutside(session.run.runId, patch);
   const where = `the patch of run \`${session.run.runId}\` is in \`${place}\``;

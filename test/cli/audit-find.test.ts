@@ -78,6 +78,7 @@ async function find(...argv: readonly string[]) {
     folder,
     requester: { id: "local:test", login: "test", permission: "admin" },
     openService: notAsked,
+    openPublishing: notAsked,
     register: notAsked,
     demo: notAsked,
     openRecords: async () => ({

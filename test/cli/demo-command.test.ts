@@ -7,6 +7,8 @@ const pullRequest = {
   number: 2,
   url: "http://127.0.0.1:4000/octo-org/bookings/pull/2",
   headSha: "a".repeat(40),
+  isDraft: false,
+  isConfirmed: true,
   diffStat: { files: 1, added: 1, removed: 1 },
 };
 const edit = anOutcome({ tool: "edit_file" });

@@ -37,6 +37,22 @@ describe("the report as JSON", () => {
 });
 
 describe("the report for people", () => {
+  it.each([
+    [
+      { isDraft: false, isConfirmed: true },
+      "opened      pull request #3, https://github.com/octo/tools/pull/3, head aaaa\n",
+    ],
+    [
+      { isDraft: true, isConfirmed: false },
+      "opened      draft pull request #3, https://github.com/octo/tools/pull/3, head aaaa (not confirmed: ",
+    ],
+  ])("names the pull request, its address and its head (%j)", (state, line) => {
+    const diffStat = { files: 1, added: 1, removed: 0 };
+    const opened = { number: 3, url: "https://github.com/octo/tools/pull/3", headSha: "aaaa", diffStat, ...state };
+
+    expect(reportText(aReport({ pullRequest: opened }))).toContain(line);
+  });
+
   it("says how it ended and why, what the tests said, and where the patch is", () => {
     const text = reportText(
       aReport({

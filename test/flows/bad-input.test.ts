@@ -65,10 +65,6 @@ describe("the command line", () => {
     expectOneLine(ended, line.source.includes("NOT_FOUND") ? 1 : 2, line);
   });
 
-  it("says that pull requests can't be opened yet", async () => {
-    expectOneLine(await run({ more: ["--open-pr"] }), 2, /^countersign: `--open-pr` is not there yet.*\[USAGE\]$/);
-  });
-
   it("prints its help with exit code 0", async () => {
     const help = await countersign.command(["run", "--help"]);
 

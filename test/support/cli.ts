@@ -40,6 +40,7 @@ export async function commandLine(
     requester: { id: "local:test", login: "test", permission: "admin" },
     openRecords: notAsked,
     openRuns: notAsked,
+    openPublishing: notAsked,
     openService: notAsked,
     register: notAsked,
     demo: notAsked,

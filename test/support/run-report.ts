@@ -9,7 +9,16 @@ export const RunReport = z.object({
   conclusion: z.enum(["success", "failure", "cancelled", "timed_out", "action_required", "neutral"]),
   cause: z.string(),
   stop_reason: z.string(),
-  pull_request: z.null(),
+  pull_request: z
+    .object({
+      number: z.int().positive(),
+      url: z.url(),
+      head_sha: z.string().regex(/^[0-9a-f]{40}$/),
+      draft: z.boolean(),
+      confirmed: z.boolean(),
+      diff_stat: z.object({ files: z.number(), added: z.number(), removed: z.number() }),
+    })
+    .nullable(),
   patch: z.string(),
   patch_kept: z.string().nullable(),
   left_out: z.array(z.string()),

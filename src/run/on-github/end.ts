@@ -1,7 +1,9 @@
 import { showRun } from "../../ledger/index.ts";
 import { diffStat } from "../diff-stat.ts";
 import { patchOfRecord } from "../recover.ts";
+import type { RunDeps } from "../run-deps.ts";
 import { recordEnd } from "../run-record.ts";
+import type { RunReport } from "../run-report.ts";
 import type { Session } from "../session.ts";
 import { type Result, settle, type Verdict } from "../settle.ts";
 import { settleOpenActions } from "../settle-open-actions.ts";
@@ -10,7 +12,6 @@ import type { GithubRunDeps } from "./github-run-deps.ts";
 import { reconcileTool, unknownWrites } from "./host-actions.ts";
 import type { Closed } from "./last-gate.ts";
 import { notDoneOf } from "./publication.ts";
-import type { Published } from "./publish.ts";
 import type { Reporter } from "./reporter.ts";
 import type { StatusEnd } from "./status-text.ts";
 import type { StopWatch } from "./watch-stop.ts";
@@ -27,7 +28,7 @@ export type Live = {
 type Ending = {
   readonly result: Result;
   readonly verdict: Verdict;
-  readonly pullRequest: Published["pullRequest"] | null;
+  readonly pullRequest: RunReport["pullRequest"];
   /** What a person can do; null where there is nothing to do. */
   readonly remedy: string | null;
 };
@@ -56,7 +57,11 @@ export async function finish(
 }
 
 /** No run is a success while it is not known whether one of its writes stands (AUD-6, AUD-65). */
-async function withUnknown(deps: GithubRunDeps, { context }: GithubJob, verdict: Verdict): Promise<Verdict> {
+export async function withUnknown(
+  deps: RunDeps,
+  { context }: Pick<GithubJob, "context">,
+  verdict: Verdict,
+): Promise<Verdict> {
   const unknown = await unknownWrites(deps, context);
   if (unknown.length === 0 || verdict.conclusion !== "success") return verdict;
   const cause = `a person must look on GitHub whether this stands: ${unknown.join(", ")}`;

@@ -1,9 +1,9 @@
-import { type Run, type Trigger, untrusted } from "../../domain/index.ts";
+import { CountersignError, type Run, type RunId, type Trigger, untrusted } from "../../domain/index.ts";
 import { createFingerprints, type RunContext, type SavedPages } from "../../gateway/index.ts";
 import type { GithubReader, GithubWriter } from "../../github/index.ts";
 import { type RunLease, readRunTexts } from "../../ledger/index.ts";
 import { noRepositoryPolicies } from "../../policy/index.ts";
-import type { IssueTexts } from "../run-deps.ts";
+import type { IssueTexts, RunDeps } from "../run-deps.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import type { RunRow } from "./take-run.ts";
 
@@ -21,13 +21,13 @@ export type GithubJob = {
   readonly startedAtMs: number;
 };
 
-/** The last 8 hex digits of the run's id: the first ones are time, and collide (GH-86). */
-const branchOf = (issue: number, runId: string): string => `countersign/issue-${issue}-${runId.slice(-8)}`;
+/** The last 8 hex digits of the run's id: the first ones are time, and collide (GH-86). 0: no issue on GitHub. */
+export const branchOf = (issue: number, runId: string): string => `countersign/issue-${issue}-${runId.slice(-8)}`;
 
 /** What the trigger sealed, and the hands for its repository. */
 export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease): Promise<GithubJob> {
-  const trigger = JSON.parse(await sealedText(deps, row, "trigger")) as Trigger;
-  const { reference } = JSON.parse(await sealedText(deps, row, "requester")) as { readonly reference: string };
+  const trigger = JSON.parse(await sealedText(deps, row.run_id, "trigger")) as Trigger;
+  const requesterReference = await referenceOf(deps, row.run_id);
   const place = { installationId: trigger.installationId, repositoryId: trigger.repository.id };
   const branch = branchOf(trigger.item.number, row.run_id);
   const origin = { authorId: String(trigger.author.id), authorCanWrite: trigger.author.canWrite };
@@ -37,7 +37,7 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
     attempt: row.attempt,
     lease,
     requester: trigger.requester,
-    requesterReference: reference,
+    requesterReference,
     repository: { id: row.repository_id, name: row.repository_name },
     writer: deps.github.writer(place),
     branch,
@@ -47,7 +47,7 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
     row,
     lease,
     branch,
-    requesterReference: reference,
+    requesterReference,
     issue: {
       title: untrusted(trigger.title, { kind: "issue_title", ...origin }),
       body: untrusted(bodyOf(trigger), { kind: "issue_body", ...origin }),
@@ -60,7 +60,7 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
 
 /** What the gateway is to know of the host's own actions on GitHub. */
 export async function hostContext(
-  deps: GithubRunDeps,
+  deps: RunDeps,
   who: Pick<
     RunContext,
     "runId" | "traceId" | "attempt" | "lease" | "requester" | "requesterReference" | "repository"
@@ -108,9 +108,16 @@ const noPages: SavedPages = {
   [Symbol.asyncDispose]: () => Promise.resolve(),
 };
 
-async function sealedText(deps: GithubRunDeps, row: RunRow, field: string): Promise<string> {
-  const text = (await readRunTexts(deps, row.run_id, field)).at(0);
-  if (text?.bytes == null) throw new Error(`run ${row.run_id} has no \`${field}\` on record`);
+/** By what the ledger knows who asked (AUD-79). */
+export async function referenceOf(deps: RunDeps, runId: RunId): Promise<string> {
+  return (JSON.parse(await sealedText(deps, runId, "requester")) as { readonly reference: string }).reference;
+}
+
+async function sealedText(deps: RunDeps, runId: RunId, field: string): Promise<string> {
+  const text = (await readRunTexts(deps, runId, field)).at(0);
+  if (text === undefined) throw new Error(`run ${runId} has no \`${field}\` on record`);
+  if (text.bytes === null)
+    throw new CountersignError("KEYS_UNUSABLE", `\`${field}\` of run \`${runId}\` can't be opened`);
   return new TextDecoder().decode(text.bytes);
 }
 

@@ -2,11 +2,15 @@ import type { Github } from "../../github/index.ts";
 import type { LeaseTimes } from "../lease.ts";
 import type { RunDeps } from "../run-deps.ts";
 
-/** All that a run from GitHub needs of the world. */
-export type GithubRunDeps = RunDeps & {
+/** What a run needs whose result is published on GitHub. */
+export type PublishingDeps = RunDeps & {
   readonly github: Github;
   /** Address under which people reach the pages; null: no link is written (GH-47). */
   readonly publicUrl: string | null;
+};
+
+/** All that a run from GitHub needs of the world. */
+export type GithubRunDeps = PublishingDeps & {
   readonly times: LeaseTimes & {
     /** How often it is asked whether somebody wants the run to stop. */
     readonly stopPollMs: number;

@@ -10,8 +10,8 @@ import {
 import { perform, type RunContext, reconcileOpen } from "../../gateway/index.ts";
 import { readActionTexts } from "../../ledger/index.ts";
 import { gatewayDeps } from "../perform-asking.ts";
+import type { RunDeps } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
-import type { GithubRunDeps } from "./github-run-deps.ts";
 
 /** What a write to GitHub came to. `code`: GitHub's refusal by our name for it, or `policy_denied` and the like. */
 export type HostWrite =
@@ -20,7 +20,7 @@ export type HostWrite =
 
 /** Proposes one of the host's writes to GitHub and takes it to its end. Throws only what keeps it from being recorded. */
 export async function writeAsHost(
-  deps: GithubRunDeps,
+  deps: RunDeps,
   context: RunContext,
   { tool, args }: { readonly tool: string; readonly args: JsonObject },
   signal: AbortSignal,
@@ -57,7 +57,7 @@ const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorCata
 
 /** Settles the writes whose end this run's earlier worker did not see, by looking at GitHub (AUD-6). */
 export async function reconcileAll(
-  deps: GithubRunDeps,
+  deps: RunDeps,
   { context }: Pick<GithubJob, "context">,
   signal: AbortSignal,
 ): Promise<void> {
@@ -69,7 +69,7 @@ export async function reconcileAll(
  * found, so another might stand beside it.
  */
 export async function reconcileTool(
-  deps: GithubRunDeps,
+  deps: RunDeps,
   context: RunContext,
   tool: string,
   signal: AbortSignal,
@@ -81,7 +81,7 @@ export async function reconcileTool(
 }
 
 const reconcileOne = (
-  deps: GithubRunDeps,
+  deps: RunDeps,
   context: RunContext,
   actionId: ActionId,
   signal: AbortSignal,
@@ -89,11 +89,11 @@ const reconcileOne = (
   reconcileOpen({ ...gatewayDeps(deps), store: deps.store, keys: deps.keys }, context, actionId, signal);
 
 /** Writes to GitHub of which it is still not known whether they stand there. */
-export async function unknownWrites(deps: GithubRunDeps, context: RunContext): Promise<readonly string[]> {
-  return (await openWrites(deps, context)).map(({ actionId, tool }) => `${tool} ${actionId}`);
+export async function unknownWrites(deps: RunDeps, run: Pick<RunContext, "runId">): Promise<readonly string[]> {
+  return (await openWrites(deps, run)).map(({ actionId, tool }) => `${tool} ${actionId}`);
 }
 
-async function openWrites({ store, catalogue }: GithubRunDeps, { runId }: RunContext) {
+async function openWrites({ store, catalogue }: RunDeps, { runId }: Pick<RunContext, "runId">) {
   const open = await store.db
     .selectFrom("actions")
     .select(["action_id as actionId", "tool"])
@@ -106,7 +106,7 @@ async function openWrites({ store, catalogue }: GithubRunDeps, { runId }: RunCon
 
 /** What stands on GitHub for a run by the record alone: the results of its writes, oldest first. */
 export async function standingWrites(
-  deps: GithubRunDeps,
+  deps: RunDeps,
   { runId }: Pick<RunContext, "runId">,
   tool: string,
 ): Promise<{ readonly results: readonly JsonObject[]; readonly proposedCount: number }> {
@@ -122,7 +122,7 @@ export async function standingWrites(
   return { results: results.filter((result) => result !== null), proposedCount: rows.length };
 }
 
-async function resultOf(deps: GithubRunDeps, actionId: ActionId): Promise<JsonObject | null> {
+async function resultOf(deps: RunDeps, actionId: ActionId): Promise<JsonObject | null> {
   const text = (await readActionTexts(deps, actionId)).findLast(({ field }) => field === "result");
   if (text?.bytes == null) return null;
   const { record } = JSON.parse(new TextDecoder().decode(text.bytes)) as { readonly record: JsonObject };

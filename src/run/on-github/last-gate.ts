@@ -24,19 +24,27 @@ export const closed = (conclusion: Conclusion, cause: string, remedy: string): C
 
 const again = "ask again with `/countersign retry` once that is mended";
 
-/** Asks anew all that was asked at the trigger. A look-up that fails is a no (SEC-32). */
-export async function lastGate(
-  job: GithubJob,
-  base: { readonly branch: string; readonly sha: string },
-  signal: AbortSignal,
-): Promise<Gate> {
-  try {
-    return (
+type Base = { readonly branch: string; readonly sha: string };
+type Place = Pick<GithubJob, "reader">;
+
+/** Asks anew all that was asked at the trigger. */
+export const lastGate = (job: GithubJob, base: Base, signal: AbortSignal): Promise<Gate> =>
+  orClosed(
+    async () =>
       (await repositoryClosed(job, signal)) ??
       (await issueClosed(job, signal)) ??
       (await requesterClosed(job, signal)) ??
-      (await baseGate(job, base, signal))
-    );
+      (await baseGate(job, base, signal)),
+  );
+
+/** For a run that nobody asked for on GitHub: repository and base alone. */
+export const placeGate = (place: Place, base: Base, signal: AbortSignal): Promise<Gate> =>
+  orClosed(async () => (await repositoryClosed(place, signal)) ?? (await baseGate(place, base, signal)));
+
+/** A look-up that fails is a no (SEC-32). */
+async function orClosed(ask: () => Promise<Gate>): Promise<Gate> {
+  try {
+    return await ask();
   } catch (error) {
     if (!isCountersignError(error)) throw error;
     return closed(isGone(error.code) ? "cancelled" : "failure", `before publishing: ${error.message}`, error.remedy);
@@ -45,7 +53,7 @@ export async function lastGate(
 
 const isGone = (code: string): boolean => code === "GITHUB_NOT_FOUND" || code === "GITHUB_GONE";
 
-async function repositoryClosed({ reader }: GithubJob, signal: AbortSignal): Promise<Closed | null> {
+async function repositoryClosed({ reader }: Place, signal: AbortSignal): Promise<Closed | null> {
   const { isArchived, isDisabled } = await reader.repository(signal); // by id: another repository is an error
   if (isArchived) return closed("action_required", "the repository was archived meanwhile", again);
   return isDisabled ? closed("action_required", "the repository was disabled meanwhile", again) : null;
@@ -72,11 +80,7 @@ async function requesterClosed({ reader, trigger }: GithubJob, signal: AbortSign
   );
 }
 
-async function baseGate(
-  { reader }: GithubJob,
-  base: { readonly branch: string; readonly sha: string },
-  signal: AbortSignal,
-): Promise<Gate> {
+async function baseGate({ reader }: Place, base: Base, signal: AbortSignal): Promise<Gate> {
   const head = await reader.branch(base.branch, signal);
   if (head === null) return closed("action_required", "the base branch is gone", again);
   if (head.sha === base.sha) return { kind: "open", behindBy: 0 };

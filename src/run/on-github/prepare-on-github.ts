@@ -1,11 +1,12 @@
 import { type Conclusion, CountersignError, type ErrorCode } from "../../domain/index.ts";
-import type { RepositoryFacts } from "../../github/index.ts";
+import type { GithubReader, RepositoryFacts, RepositoryPlace } from "../../github/index.ts";
+import type { BaseSource } from "../../workspace/index.ts";
 import { limitsOf, openSession, readSettings } from "../open-session.ts";
 import type { RunPhase } from "../run-deps.ts";
 import { keepPolicySet, recordBase } from "../run-record.ts";
 import type { Session } from "../session.ts";
 import { type GithubJob, runOf } from "./github-job.ts";
-import type { GithubRunDeps } from "./github-run-deps.ts";
+import type { GithubRunDeps, PublishingDeps } from "./github-run-deps.ts";
 import { type Closed, closed } from "./last-gate.ts";
 
 /** Where the work begins: the default branch and its commit as the API gives them (GH-87). */
@@ -32,18 +33,15 @@ export async function prepareOnGithub(
       remedy: "write into the issue what is wrong and what is wanted, then ask again",
     });
   }
-  const facts = await reader.repository(signal);
-  refuseUnusable(deps, facts);
-  const base = await baseOf(job, facts, signal);
   const place = { installationId: trigger.installationId, repositoryId: trigger.repository.id };
-  const access = await deps.github.gitAccess(place, facts, signal);
-  const repository = { id: row.repository_id, name: facts.fullName };
-  const source = { kind: "github", ...access, commitSha: base.sha, repository } as const;
+  const known = row.base_sha === "" ? null : row.base_sha;
+  const { base, source } = await findBase(deps, { place, reader, known }, signal);
+  const { repository } = source;
   const opened = await deps.workspace.openBase(source, signal);
   const read = await readSettings(deps, opened.base);
   const run = runOf(job, base, limitsOf(read.settings));
   await keepPolicySet(deps);
-  await recordBase(deps, { run, lease: job.lease, base, name: facts.fullName });
+  await recordBase(deps, { run, lease: job.lease, base, name: repository.name });
   deps.onEvent({
     kind: "started",
     runId: run.runId,
@@ -66,7 +64,24 @@ export async function prepareOnGithub(
   return { session, base };
 }
 
-function refuseUnusable({ operator }: GithubRunDeps, facts: RepositoryFacts): void {
+/**
+ * What the work begins from, and how it is fetched; `known`: the commit that it began from before. Throws `CountersignError`
+ * where the repository can't be worked on.
+ */
+export async function findBase(
+  deps: PublishingDeps,
+  at: { readonly place: RepositoryPlace; readonly reader: GithubReader; readonly known: string | null },
+  signal: AbortSignal,
+): Promise<{ readonly base: GithubBase; readonly source: Extract<BaseSource, { readonly kind: "github" }> }> {
+  const facts = await at.reader.repository(signal);
+  refuseUnusable(deps, facts);
+  const base = await baseOf(at, facts, signal);
+  const access = await deps.github.gitAccess(at.place, facts, signal);
+  const repository = { id: String(facts.id), name: facts.fullName };
+  return { base, source: { kind: "github", ...access, commitSha: base.sha, repository } };
+}
+
+function refuseUnusable({ operator }: PublishingDeps, facts: RepositoryFacts): void {
   if (facts.isArchived) throw new CountersignError("GITHUB_ARCHIVED", "the repository is archived");
   if (facts.isDisabled) throw new CountersignError("GITHUB_FORBIDDEN", "the repository is disabled");
   if (facts.isFork && !operator.permittedForks.includes(facts.id)) {
@@ -82,9 +97,12 @@ function refuseUnusable({ operator }: GithubRunDeps, facts: RepositoryFacts): vo
   );
 }
 
-async function baseOf({ row, reader }: GithubJob, facts: RepositoryFacts, signal: AbortSignal): Promise<GithubBase> {
-  const branch = facts.defaultBranch;
-  if (row.base_sha !== "") return { branch, sha: row.base_sha };
+async function baseOf(
+  { known, reader }: { readonly known: string | null; readonly reader: GithubReader },
+  { defaultBranch: branch }: RepositoryFacts,
+  signal: AbortSignal,
+): Promise<GithubBase> {
+  if (known !== null) return { branch, sha: known };
   const head = await reader.branch(branch, signal);
   if (head !== null) return { branch, sha: head.sha };
   throw new CountersignError("GITHUB_EMPTY", "the repository has no commit on its default branch");

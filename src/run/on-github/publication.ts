@@ -1,20 +1,27 @@
 import { parseActionId } from "../../domain/index.ts";
 import type { AuditedAction } from "../../ledger/index.ts";
 import { readActionTexts, showRun } from "../../ledger/index.ts";
+import type { RunDeps } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import type { Result, Verdict } from "../settle.ts";
 import { checkText } from "./check-text.ts";
-import type { GithubJob } from "./github-job.ts";
-import type { GithubRunDeps } from "./github-run-deps.ts";
+import type { PublishingDeps } from "./github-run-deps.ts";
 import { countByTool, type NotDone, wasDone } from "./not-done.ts";
 import type { GithubBase } from "./prepare-on-github.ts";
 import type { Publication } from "./publish.ts";
-import { commitMessage, pullRequestText, pullRequestTitle } from "./pull-request-text.ts";
+import { commitMessage, type PullRequestTextFacts, pullRequestText, pullRequestTitle } from "./pull-request-text.ts";
+
+/** What was asked for, by whom and where, as the pull request tells it. */
+export type Asked = Pick<PullRequestTextFacts, "issue" | "requester" | "event" | "askedAt" | "textDigest">;
+
+/** Whether the model finished its work and there is something of it: all else is kept as a patch (GH-92). */
+export const isWorthPublishing = ({ end, readBack }: Result): boolean =>
+  end.stopReason === "finished" && readBack.authorized.changes.length > 0 && readBack.refusedCauses.length === 0;
 
 /** What is published of a result, in words and bytes. */
 export async function publicationOf(
-  deps: GithubRunDeps,
-  job: GithubJob,
+  deps: PublishingDeps,
+  asked: Asked,
   ready: {
     readonly session: Session;
     readonly base: GithubBase;
@@ -24,22 +31,17 @@ export async function publicationOf(
   },
 ): Promise<Publication> {
   const { session, base, behindBy, result, verdict } = ready;
-  const { trigger, row } = job;
+  const { runId, traceId } = session.run;
   const { authorized, leftOut, withheld } = result.readBack;
   const { verify, draft } = session.settings;
-  const actions = (await showRun(deps.store, row.run_id))?.actions ?? [];
+  const actions = (await showRun(deps.store, runId))?.actions ?? [];
   const checkpoint = await deps.ledger.head();
   const isVerified = verdict.conclusion === "success";
-  const issue = trigger.item.number;
   const facts = {
-    runId: row.run_id,
-    traceId: row.trace_id,
-    issue,
-    requester: trigger.requester,
-    event: trigger.event,
-    askedAt: trigger.at,
-    textDigest: trigger.textDigest,
-    hiddenRemovedCount: removedCount(job),
+    runId,
+    traceId,
+    ...asked,
+    hiddenRemovedCount: removedCount(session),
     isVerified,
     cause: verdict.cause,
     base,
@@ -60,7 +62,7 @@ export async function publicationOf(
     publicUrl: deps.publicUrl,
     summary: result.end.summary,
   };
-  const title = pullRequestTitle(result.end.title, issue);
+  const title = pullRequestTitle(result.end.title, asked.issue);
   return {
     changeSet: authorized,
     repositoryPolicies: session.context.repositoryPolicies,
@@ -75,11 +77,11 @@ export async function publicationOf(
   };
 }
 
-const removedCount = ({ issue }: GithubJob): number =>
+const removedCount = ({ issue }: Session): number =>
   [issue.title, issue.body].flatMap(({ removed }) => Object.values(removed)).reduce((sum, count) => sum + count, 0);
 
 /** Actions of the run that were not done, with the path they were meant for; the host's reports on GitHub are not among them. */
-export function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
+export function notDoneOf(deps: RunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
   const failed = actions.filter((action) => !wasDone(action) && action.event.actor !== "system");
   return Promise.all(
     failed.map(async ({ action_id, tool, event, policy_ids }) => ({
@@ -91,7 +93,7 @@ export function notDoneOf(deps: GithubRunDeps, actions: readonly AuditedAction[]
   );
 }
 
-async function pathOf(deps: GithubRunDeps, actionId: string): Promise<string | null> {
+async function pathOf(deps: RunDeps, actionId: string): Promise<string | null> {
   const id = parseActionId(actionId);
   const sealed = id === null ? [] : await readActionTexts(deps, id);
   const text = sealed.find(({ field }) => field === "arguments");

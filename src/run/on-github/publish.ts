@@ -1,9 +1,9 @@
 import type { ChangeSet, Conclusion, JsonObject } from "../../domain/index.ts";
 import type { RunContext } from "../../gateway/index.ts";
 import type { RepositoryPolicies } from "../../policy/index.ts";
+import type { RunDeps } from "../run-deps.ts";
 import type { RunReport } from "../run-report.ts";
 import type { GithubJob } from "./github-job.ts";
-import type { GithubRunDeps } from "./github-run-deps.ts";
 import { type HostWrite, standingWrites, writeAsHost } from "./host-actions.ts";
 import { type Closed, closed } from "./last-gate.ts";
 
@@ -23,14 +23,10 @@ export type Publication = {
   readonly diffStat: RunReport["diffStat"];
 };
 
-export type Published = {
-  readonly kind: "published";
-  readonly pullRequest: NonNullable<RunReport["pullRequest"]> & {
-    readonly isDraft: boolean;
-    /** Whether GitHub showed it when it was read after the write. */
-    readonly isConfirmed: boolean;
-  };
-};
+export type Published = { readonly kind: "published"; readonly pullRequest: NonNullable<RunReport["pullRequest"]> };
+
+/** From where a run publishes: its branch, and what the gateway is to know of the host's own actions. */
+export type Publisher = Pick<GithubJob, "branch" | "context">;
 
 /** Closed with what stands on GitHub by then. */
 export type Unpublished = Closed & { readonly branch: string | null };
@@ -40,8 +36,8 @@ export type Unpublished = Closed & { readonly branch: string | null };
  * brought to stand is taken from the record (GH-80, AUD-8).
  */
 export async function publish(
-  deps: GithubRunDeps,
-  job: GithubJob,
+  deps: RunDeps,
+  job: Publisher,
   publication: Publication,
   signal: AbortSignal,
 ): Promise<Published | Unpublished> {
@@ -64,7 +60,7 @@ export async function publish(
 
 /** The write, unless the record shows that it stands. */
 async function once(
-  deps: GithubRunDeps,
+  deps: RunDeps,
   context: RunContext,
   tool: string,
   toArguments: () => JsonObject,
@@ -75,7 +71,7 @@ async function once(
   return writeAsHost(deps, context, { tool, args: toArguments() }, signal);
 }
 
-const pushArguments = ({ branch }: GithubJob, { base, message, changeSet }: Publication): JsonObject => ({
+const pushArguments = ({ branch }: Publisher, { base, message, changeSet }: Publication): JsonObject => ({
   branch,
   expected_sha: null,
   parent_sha: base.sha,
@@ -97,7 +93,7 @@ const checkArguments = ({ conclusion, check }: Publication, headSha: string): Js
   revision: 1,
 });
 
-const openArguments = ({ branch }: GithubJob, { base, title, body, draft }: Publication): JsonObject => ({
+const openArguments = ({ branch }: Publisher, { base, title, body, draft }: Publication): JsonObject => ({
   branch,
   base: base.branch,
   title,
@@ -129,19 +125,23 @@ function pullRequestOf(publication: Publication, opened: JsonObject): Published[
 
 const textOf = (result: JsonObject, name: string): string => (typeof result[name] === "string" ? result[name] : "");
 
-async function rememberHead(deps: GithubRunDeps, { row, branch }: GithubJob, headSha: string): Promise<void> {
-  await deps.store.db.updateTable("runs").set({ branch, head_sha: headSha }).where("run_id", "=", row.run_id).execute();
+async function rememberHead(deps: RunDeps, { context, branch }: Publisher, headSha: string): Promise<void> {
+  await deps.store.db
+    .updateTable("runs")
+    .set({ branch, head_sha: headSha })
+    .where("run_id", "=", context.runId)
+    .execute();
 }
 
 /** From here on the pull request is ours: by the store, not by any text in it. */
 async function rememberPullRequest(
-  deps: GithubRunDeps,
-  { row }: GithubJob,
+  deps: RunDeps,
+  { context }: Publisher,
   { number, url, headSha }: { readonly number: number; readonly url: string; readonly headSha: string },
 ): Promise<void> {
   await deps.store.db
     .updateTable("runs")
     .set({ pull_request_number: number, pull_request_url: url, head_sha: headSha })
-    .where("run_id", "=", row.run_id)
+    .where("run_id", "=", context.runId)
     .execute();
 }

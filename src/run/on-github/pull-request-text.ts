@@ -9,11 +9,13 @@ import { checkpointText } from "./status-text.ts";
 export type PullRequestTextFacts = {
   readonly runId: RunId;
   readonly traceId: TraceId;
-  readonly issue: number;
+  /** Null: no issue on GitHub, but a file of the local user's. */
+  readonly issue: number | null;
   readonly requester: { readonly login: string; readonly id: string };
+  /** By what it was asked for: an event of GitHub's, or a command. */
   readonly event: string;
   readonly askedAt: string;
-  /** SHA-256 of the text of the issue at the trigger. */
+  /** SHA-256 of the text of the issue at the trigger, or of the file. */
   readonly textDigest: string;
   readonly hiddenRemovedCount: number;
   readonly isVerified: boolean;
@@ -39,7 +41,10 @@ const listedAtMost = 50;
 const summaryAtMost = 16_384;
 
 /** The model's title made inert, at most 72 characters; `Fix #n` where it gave none (GH-101). */
-export const pullRequestTitle = (title: string, issue: number): string => titleOr(title, `Fix #${issue}`);
+export const pullRequestTitle = (title: string, issue: number | null): string =>
+  titleOr(title, issue === null ? `Change asked for in ${nameOf(issue)}` : `Fix #${issue}`);
+
+const nameOf = (issue: number | null): string => (issue === null ? "a local file" : `#${issue}`);
 
 function titleOr(title: string, otherwise: string): string {
   const line = inertLine(title);
@@ -57,9 +62,9 @@ export function commitMessage(
 ): string {
   const { runId, traceId, issue, cause, title } = facts;
   return [
-    titleOr(title, `Change asked for in #${issue}`), // on the default branch a keyword of ours would close the issue
+    titleOr(title, `Change asked for in ${nameOf(issue)}`), // on the default branch a keyword of ours would close the issue
     "",
-    `Asked for in #${issue}. Checked by the host: ${shortened(inertLine(cause), reasonLength)}.`,
+    `Asked for in ${nameOf(issue)}. Checked by the host: ${shortened(inertLine(cause), reasonLength)}.`,
     "",
     `Countersign-Run: ${runId}`,
     `Countersign-Trace: ${traceId}`,
@@ -72,8 +77,7 @@ export function pullRequestText(facts: PullRequestTextFacts): string {
   const { runId, issue, isVerified, cause } = facts;
   const lines = [
     `${isVerified ? "**Verified**" : "**Not verified**"}: ${inCode(cause)}`,
-    "",
-    `Refs #${issue}`,
+    ...(issue === null ? [] : ["", `Refs #${issue}`]),
     ...asked(facts),
     ...changed(facts),
     ...tested(facts.tests),
@@ -85,13 +89,13 @@ export function pullRequestText(facts: PullRequestTextFacts): string {
   return cutText(lines.join("\n"), `countersign runs show ${runId}`);
 }
 
-function asked({ requester, event, askedAt, textDigest, hiddenRemovedCount }: PullRequestTextFacts): readonly string[] {
-  const by = `${inCode(requester.login)} (id ${inCode(requester.id)})`;
+function asked(facts: PullRequestTextFacts): readonly string[] {
+  const { hiddenRemovedCount } = facts;
   return [
     "",
     "### What was asked",
     "",
-    `Asked for by ${by} at ${inCode(askedAt)} by ${inCode(event)}. The text of the issue as it was then was used; SHA-256 ${inCode(textDigest)}.`,
+    askedLine(facts),
     ...(hiddenRemovedCount === 0
       ? []
       : [
@@ -99,6 +103,17 @@ function asked({ requester, event, askedAt, textDigest, hiddenRemovedCount }: Pu
           `${count(hiddenRemovedCount, "hidden character")} of the issue's text were taken out before the model saw it.`,
         ]),
   ];
+}
+
+function askedLine({ issue, requester, event, askedAt, textDigest }: PullRequestTextFacts): string {
+  const { login, id } = requester;
+  const how = `at ${inCode(askedAt)} by ${inCode(event)}`;
+  if (issue !== null) {
+    const by = `${inCode(login)} (id ${inCode(id)})`;
+    return `Asked for by ${by} ${how}. The text of the issue as it was then was used; SHA-256 ${inCode(textDigest)}.`;
+  }
+  // Who that is on their machine is nobody's business here: the record knows.
+  return `Asked for by the local user ${inCode(id)} ${how}. The issue is a file of that user's and not on GitHub; SHA-256 ${inCode(textDigest)}.`;
 }
 
 function changed({ base, behindBy, changes, diffStat }: PullRequestTextFacts): readonly string[] {

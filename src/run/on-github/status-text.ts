@@ -30,9 +30,7 @@ export type StatusEnd = {
   readonly cause: string;
   /** What a person can do about it; null where there is nothing to do. */
   readonly remedy: string | null;
-  readonly pullRequest:
-    | (NonNullable<RunReport["pullRequest"]> & { readonly isDraft: boolean; readonly isConfirmed: boolean })
-    | null;
+  readonly pullRequest: RunReport["pullRequest"];
   readonly notDone: readonly NotDone[];
   readonly leftOut: readonly string[];
   readonly withheld: readonly WithheldChange[];

@@ -1,18 +1,19 @@
-import { type CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
+import { isCountersignError, type RunId } from "../../domain/index.ts";
 import { carry, timeLimit } from "../carry.ts";
 import { holdLease } from "../lease.ts";
+import { isOutage } from "../outage.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
 import { endEarly, finish, type Live } from "./end.ts";
-import { openJob } from "./github-job.ts";
+import { type GithubJob, openJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { handOver } from "./hand-over.ts";
 import { reconcileAll, standingWrites } from "./host-actions.ts";
 import { type KeptResult, keepResult, readKeptResult } from "./kept-result.ts";
 import { type Closed, closed, type Gate, lastGate } from "./last-gate.ts";
 import { closedByError, type PreparedOnGithub, prepareOnGithub } from "./prepare-on-github.ts";
-import { publicationOf } from "./publication.ts";
+import { type Asked, isWorthPublishing, publicationOf } from "./publication.ts";
 import { publish } from "./publish.ts";
 import { openReporter } from "./reporter.ts";
 import { type Taking, takeRun } from "./take-run.ts";
@@ -83,13 +84,10 @@ async function prepareOrClose(deps: GithubRunDeps, live: Live, signal: AbortSign
     shown.session = prepared.session;
     return { kind: "prepared", ...prepared };
   } catch (error) {
-    if (isCountersignError(error) && isOutage(error)) throw error;
+    if (isOutage(error)) throw error; // the run rests, and its job comes again
     return isCountersignError(error) ? closedByError(error) : closedByBug(error);
   }
 }
-
-/** The record can't be written: the run rests, and its job comes again. */
-const isOutage = ({ code }: CountersignError): boolean => code.startsWith("LEDGER_") || code.startsWith("DATABASE_");
 
 function closedByBug(error: unknown): Closed {
   const name = error instanceof Error ? error.name : "an error";
@@ -129,8 +127,7 @@ async function conclude(
 ): Promise<WorkedOn> {
   const { result, verdict } = ended;
   session.used = ended.used;
-  const isWorthIt = result.end.stopReason === "finished" && result.readBack.authorized.changes.length > 0;
-  if (!isWorthIt || result.readBack.refusedCauses.length > 0) {
+  if (!isWorthPublishing(result)) {
     return finish(deps, live, session, { result, verdict, pullRequest: null, remedy: remedyOf(ended) });
   }
   session.onPhase("publish");
@@ -143,7 +140,7 @@ async function conclude(
       : await publish(
           deps,
           live.job,
-          await publicationOf(deps, live.job, { session, base, behindBy: gate.behindBy, result, verdict }),
+          await publicationOf(deps, askedOf(live.job), { session, base, behindBy: gate.behindBy, result, verdict }),
           live.lost,
         );
   live.lost.throwIfAborted();
@@ -153,6 +150,14 @@ async function conclude(
   const { conclusion, cause, remedy } = published;
   return finish(deps, live, session, { result, verdict: { ...verdict, conclusion, cause }, pullRequest: null, remedy });
 }
+
+const askedOf = ({ trigger }: GithubJob): Asked => ({
+  issue: trigger.item.number,
+  requester: trigger.requester,
+  event: trigger.event,
+  askedAt: trigger.at,
+  textDigest: trigger.textDigest,
+});
 
 /** A run whose commit stands on GitHub was let through: it goes on. */
 async function gateOf(deps: GithubRunDeps, { job, stop, lost }: Live, base: PreparedOnGithub["base"]): Promise<Gate> {

@@ -119,6 +119,19 @@ describe("what goes out to GitHub", () => {
     );
   });
 
+  it("names a local file as what was asked for where there is no issue, and its user by nothing but the id", () => {
+    const local = { ...facts, issue: null, requester: { id: "local:1000", login: "ada" }, event: "countersign run" };
+    const text = pullRequestText(local);
+    const message = commitMessage({ ...local, cause: "all is well", title: "" });
+
+    expect(text).toContain("Asked for by the local user `local:1000` at ");
+    expect(message).toMatch(
+      /^Change asked for in a local file\n\nAsked for in a local file\. Checked by the host: all is well\.\n/,
+    );
+    expect(pullRequestTitle("", null)).toBe("Change asked for in a local file");
+    expect(`${text}${message}`).not.toMatch(/Refs|\bada\b|null/);
+  });
+
   it("fits GitHub's limit whatever the model writes, with its fence closed", () => {
     const text = pullRequestText({ ...facts, summary: "x".repeat(300_000) });
 
