@@ -152,7 +152,6 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
       ledger,
       keys,
       queue: await store.queue(),
-      delay,
       operator,
       github: {
         permission: (where, login, signal) => github.reader(where).permission(login, signal),

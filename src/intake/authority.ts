@@ -11,29 +11,23 @@ export type Authority =
       readonly cause: string;
     };
 
-const retries = 2;
-const firstPauseMs = 250;
-
 /**
  * SEC-31, SEC-32: the collaborator permission API decides, for the user id that signed for it. No answer, a late one, an
- * unreadable one or one about somebody else is a refusal; `author_association` is not even read.
+ * unreadable one or one about somebody else is a refusal; `author_association` is not even read. Asked once here: the door
+ * to GitHub repeats a read twice at most, and more is not allowed.
  */
 export async function askAuthority(
-  deps: Pick<AcceptDeps, "github" | "delay" | "times">,
+  deps: Pick<AcceptDeps, "github" | "times">,
   ask: Pick<Ask, "installationId" | "repository" | "sender">,
   signal: AbortSignal,
 ): Promise<Authority> {
   const place = { installationId: ask.installationId, repositoryId: ask.repository.id };
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(deps.times.permissionMs)]);
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const answer = await orAborted(deps.github.permission(place, ask.sender.login, inTime), inTime);
-      return judge(answer, ask.sender.id);
-    } catch (error) {
-      const mayRetry = isCountersignError(error) && error.retryable && tries < retries;
-      if (inTime.aborted || !mayRetry) return unknown(inTime.aborted ? "timeout" : causeOf(error));
-    }
-    await deps.delay(firstPauseMs * 2 ** tries, inTime).catch(() => undefined);
+  try {
+    const answer = await orAborted(deps.github.permission(place, ask.sender.login, inTime), inTime);
+    return judge(answer, ask.sender.id);
+  } catch (error) {
+    return unknown(inTime.aborted ? "timeout" : causeOf(error));
   }
 }
 

@@ -55,8 +55,6 @@ export type AcceptDeps = {
   readonly queue: Pick<Queue, "enqueue">;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-  /** Waits, or throws the signal's reason. */
-  readonly delay: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly operator: Pick<OperatorSettings, "webhook" | "allowedBots" | "permittedForks" | "caps" | "limits">;
   readonly github: AskGithub;
   readonly ownApp: { readonly id: number; readonly botUserId: number };

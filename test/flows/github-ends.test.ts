@@ -129,6 +129,42 @@ it("publishes nothing into a repository that is archived meanwhile", async () =>
   expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
 });
 
+it("opens nothing where nothing is to change, and says so", async () => {
+  await addTiny("same", { ...unverified, "note.txt": "hello\n" });
+
+  const seen = await askIn("same");
+
+  expect(seen).toMatchObject({ conclusion: "neutral", pulls: [], branches: [] });
+  expect(seen.comments).toEqual([expect.stringContaining("nothing to change")]);
+});
+
+it.each([
+  ["a branch of the run's own name stands at", (runId: string) => `countersign/issue-1-${runId.slice(-8)}`],
+  ["a branch named `countersign` is in the way of", () => "countersign"],
+])("leaves %s as it is, publishes nothing, and keeps the patch", async (_case, nameOf) => {
+  const name = `taken-${nameOf("").length}`;
+  await addTiny(name);
+  let taken = "";
+  meanwhile.set(titleOf(name), async () => {
+    const runs = await place.countersign.store?.sql<{ run_id: string }>(
+      "select run_id from runs where repository_name = $1",
+      [`acme/${name}`],
+    );
+    taken = nameOf(runs?.[0]?.run_id ?? "");
+    const files = { "other.txt": "x\n" };
+    await place.github.push(`acme/${name}`, { branch: taken, message: "Mine", by: "alice", files });
+  });
+
+  const seen = await askIn(name);
+
+  expect(seen).toMatchObject({ pulls: [] });
+  expect(seen.conclusion).toMatch(/^(failure|action_required)$/);
+  expect(seen.comments).toEqual([expect.stringContaining("countersign runs patch ")]);
+  const standing = await place.github.read.refs(`acme/${name}`, "refs/heads/countersign");
+  expect(standing).toHaveLength(1);
+  expect(JSON.stringify(standing)).toContain(`refs/heads/${taken}`);
+});
+
 it("opens a draft where the tests fail on the change, and says so first", async () => {
   await addTiny("failing", { ".github/countersign.yml": "version: 1\nverify: { run: test ! -f note.txt }\n" });
 
@@ -197,6 +233,21 @@ it("answers a label by somebody who only reads with a reaction and no word", asy
 
   expect(seen).toMatchObject({ comments: [], pulls: [] });
   expect(place.github.read.reactions("acme/readers")).toMatchObject([{ content: "confused" }]);
+});
+
+it("asks three times in all who put the label on, and refuses where GitHub can't tell", async () => {
+  await addTiny("untold");
+  const route = "GET /repos/{owner}/{repo}/collaborators/{username}/permission";
+  const fault = { kind: "answer", when: "before", status: 502 } as const;
+  const failing = place.github.fault({ route, times: 1_000, fault });
+  const answered = nextAction("add_reaction");
+  const number = await place.github.openIssue("acme/untold", { title: "A wish", body: "Please", by: "alice" });
+  await place.github.label({ repository: "acme/untold", number }, "countersign", "alice");
+  await answered;
+  failing.cancel();
+
+  expect(await seenIn("untold", number)).toMatchObject({ comments: [], pulls: [] });
+  expect(failing.count()).toBe(3);
 });
 
 it("answers a writer's command that starts nothing with the cause and the remedy", async () => {

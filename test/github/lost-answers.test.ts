@@ -142,6 +142,46 @@ describe("a write", () => {
     },
   );
 
+  it.each([
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "UND_ERR_CONNECT_TIMEOUT",
+    "CERT_HAS_EXPIRED",
+    "DEPTH_ZERO_SELF_SIGNED_CERT",
+    "SELF_SIGNED_CERT_IN_CHAIN",
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+  ])("knows that nothing was sent after %s", async (code) => {
+    mock.replyInRepository("POST", "/issues/1/comments", { failure: code });
+
+    expect(await mock.writer().write(write, never)).toMatchObject({
+      kind: "not_applied",
+      error: { code: "GITHUB_UNAVAILABLE", details: { reason: "not_sent" } },
+    });
+  });
+
+  it.each(["EPIPE", "UND_ERR_SOCKET", "UND_ERR_BODY_TIMEOUT", "anything else"])(
+    "does not know its effect after %s",
+    async (code) => {
+      mock.replyInRepository("POST", "/issues/1/comments", { failure: code });
+
+      expect(await mock.writer().write(write, never)).toMatchObject({ kind: "unknown", cause: "reset" });
+    },
+  );
+
+  it("has 30 seconds to be answered, or as many as are set", async () => {
+    mock.replyInRepository("POST", "/issues/1/comments", ...[1, 2].map(() => ({ status: 201, body: comment("b") })));
+
+    await mock.writer().write(write, never);
+    expect(new Set(mock.deadlines)).toEqual(new Set([30_000]));
+
+    mock.deadlines.length = 0;
+    await mock.writer({ requestTimeoutMs: 1_234 }).write(write, never);
+    expect(new Set(mock.deadlines)).toEqual(new Set([1_234]));
+  });
+
   it("is not sent after an abort", async () => {
     const outcome = await mock.writer().write(write, AbortSignal.abort(new Error("stopped")));
 

@@ -188,6 +188,16 @@ describe("looking for a pushed commit", () => {
     expect((await mock.writer().look(push, since, never)).kind).toBe("inconclusive");
   });
 
+  it.each([
+    ["has another parent", { parents: [{ sha: sha("1") }] }],
+    ["names another run", { message: "Fix it\n\nCountersign-Run: 0" }],
+  ])("is inconclusive where the commit of our tree %s", async (_name, differing) => {
+    mock.replyInRepository("GET", refPath, { status: 200, body: ref(sha("e")) });
+    mock.replyInRepository("GET", `/git/commits/${sha("e")}`, { status: 200, body: commit(differing) });
+
+    expect((await mock.writer().look(push, since, never)).kind).toBe("inconclusive");
+  });
+
   it("compares folders only along the changed paths", async () => {
     const nested = { ...push, changes: [fileChange("src/deep/a.bin", bytes), fileChange("gone/last.txt", null)] };
     const folder = (path: string, to: string) => ({ path, mode: "040000", type: "tree", sha: to });

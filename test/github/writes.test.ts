@@ -61,6 +61,34 @@ describe("create_comment", () => {
   });
 });
 
+describe("looking through a list that ended at its cap", () => {
+  const more = { link: '<https://github.example.test/?page=2>; rel="next"' };
+  const pages = (body: readonly object[]) => Array.from({ length: 30 }, () => ({ ...ok(body), headers: more }));
+
+  it("leaves it open whether a comment was written", async () => {
+    mock.replyInRepository("GET", "/issues/1/comments", ...pages([comment("hello")]));
+    const write: GithubWrite = { tool: "create_comment", actionId, issue: 1, body: "b" };
+
+    expect((await mock.writer().look(write, since, never)).kind).toBe("inconclusive");
+  });
+
+  it("leaves it open whether a reaction was made", async () => {
+    mock.replyInRepository("GET", "/issues/1/reactions", ...pages([{ id: 3, content: "eyes", ...stranger }]));
+    const write: GithubWrite = { tool: "add_reaction", target: { kind: "issue", issue: 1 }, content: "eyes" };
+
+    expect((await mock.writer().look(write, since, never)).kind).toBe("inconclusive");
+  });
+
+  it("leaves it open whether a pull request was opened", async () => {
+    const head = { ref: push.branch, sha: sha("e"), repo: { id: 77 } };
+    mock.replyInRepository("GET", "", ok(repository));
+    mock.replyInRepository("GET", "/pulls", ...pages([pullRequest("a fork's", { head })]));
+    const open = { tool: "open_pull_request", actionId, branch: push.branch, base: "main", draft: true } as const;
+
+    expect((await mock.writer().look({ ...open, title: "t", body: "b" }, since, never)).kind).toBe("inconclusive");
+  });
+});
+
 describe("update_comment", () => {
   const write: GithubWrite = {
     tool: "update_comment",
@@ -319,6 +347,7 @@ describe("set_check_run", () => {
     ["not_applied", []],
     ["not_applied", [checkRun(1)]],
     ["inconclusive", [checkRun(2, { conclusion: "failure" })]],
+    ["inconclusive", Array.from({ length: 100 }, () => checkRun(1, { external_id: "another" }))],
   ])("is %s where the commit's check runs are as they are", async (kind, runs) => {
     const answer = list(...runs);
     mock.replyInRepository("GET", listPath, ...(kind === "not_applied" ? [answer, answer] : [answer]));

@@ -218,26 +218,24 @@ describe("who may not write", () => {
     expect(await runsOf(payload.repository.id)).toEqual([]);
   });
 
-  it.each([
-    ["GITHUB_NOT_FOUND", 1],
-    ["GITHUB_SUSPENDED", 1],
-    ["GITHUB_UNAVAILABLE", 3],
-    ["GITHUB_ANSWER_UNREADABLE", 3],
-  ] as const)("because GitHub answered with %s is refused with that cause", async (code, tries) => {
-    let calls = 0;
-    const failing = {
-      ...github,
-      permission: () => {
-        calls += 1;
-        return Promise.reject(new CountersignError(code, "no answer"));
-      },
-    };
+  it.each(["GITHUB_NOT_FOUND", "GITHUB_SUSPENDED", "GITHUB_UNAVAILABLE", "GITHUB_ANSWER_UNREADABLE"] as const)(
+    "because GitHub answered with %s is refused with that cause, and asked no more",
+    async (code) => {
+      let calls = 0;
+      const failing = {
+        ...github,
+        permission: () => {
+          calls += 1;
+          return Promise.reject(new CountersignError(code, "no answer"));
+        },
+      };
 
-    const { row } = await deliver("issues", labelled(), { github: failing });
+      const { row } = await deliver("issues", labelled(), { github: failing });
 
-    expect(row).toMatchObject({ result: "refused", code: "permission_unknown", detail: { cause: code } });
-    expect(calls).toBe(tries);
-  });
+      expect(row).toMatchObject({ result: "refused", code: "permission_unknown", detail: { cause: code } });
+      expect(calls).toBe(1);
+    },
+  );
 
   it("because GitHub hangs is refused after the time that a look-up has", async () => {
     const hanging = { ...github, permission: () => new Promise<never>(() => undefined) };
@@ -246,22 +244,6 @@ describe("who may not write", () => {
     const { row } = await deliver("issues", labelled(), { github: hanging, times });
 
     expect(row).toMatchObject({ code: "permission_unknown", detail: { cause: "timeout" } });
-  });
-
-  it("after a failure that passes is asked again", async () => {
-    let calls = 0;
-    const flaky = {
-      ...github,
-      permission: () => {
-        calls += 1;
-        const answer = { permission: "admin", userId: writer.id } as const;
-        return calls < 3 ? Promise.reject(new CountersignError("GITHUB_UNAVAILABLE", "502")) : Promise.resolve(answer);
-      },
-    };
-
-    const { row } = await deliver("issues", labelled(), { github: flaky });
-
-    expect(row).toMatchObject({ result: "started" });
   });
 });
 
@@ -367,6 +349,34 @@ describe("a run that can't be now", () => {
 
     expect((await deliver("issues", labelled(), { github, clock })).row).toMatchObject({ code: "label_gone" });
     expect((await deliver("issues", labelled(), { clock })).row).toMatchObject({ result: "started" });
+  });
+});
+
+describe("the time of what was asked for", () => {
+  const earlier = "2025-12-31T20:00:00Z";
+  const later = "2026-01-01T00:00:09Z";
+
+  it.each([
+    ["a label is the issue's last change", "issues", labelled({ issue: { created_at: earlier, updated_at: later } })],
+    [
+      "a comment is its making, whatever was edited since",
+      "issue_comment",
+      commented("/countersign fix", {
+        issue: { created_at: earlier, updated_at: earlier },
+        comment: { created_at: later, updated_at: "2026-01-01T00:00:30Z" },
+      }),
+    ],
+  ])("of %s", async (_case, event, payload) => {
+    const { row } = await deliver(event, payload);
+
+    const trigger = JSON.parse(await textOf(row?.run_id as RunId, "trigger")) as Trigger;
+    expect(Date.parse(trigger.at)).toBe(Date.parse(later));
+  });
+
+  it("of a comment that has none is refused, though its issue has one", async () => {
+    const { row } = await deliver("issue_comment", commented("/countersign fix", { comment: { created_at: null } }));
+
+    expect(row).toMatchObject({ result: "refused", code: "trigger_time_unreadable" });
   });
 });
 

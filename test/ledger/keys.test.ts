@@ -184,6 +184,8 @@ describe("ids under an instance key", () => {
     expect(keys.traceId(runId)).toBe((await open()).traceId(runId));
     expect(keys.traceId(runId)).not.toBe(other.traceId(runId));
     expect(keys.spanId(runId)).toMatch(/^[0-9a-f]{16}$/);
+    expect(keys.spanId(runId)).toBe((await open()).spanId(runId));
+    expect(keys.spanId(runId)).not.toBe(other.spanId(runId));
     expect(keys.traceId(runId).startsWith(keys.spanId(runId))).toBe(false);
     expect(keys.spanId("a", "bc")).not.toBe(keys.spanId("ab", "c"));
     expect(keys.marker("1", actionId)).not.toBe(keys.idempotencyKey("1", actionId));

@@ -14,10 +14,11 @@ import {
 
 /**
  * What GitHub does with a request. `hang` never answers, `timeout` neither until the request's time is over, `reset`
- * breaks off, `refused` is a server that isn't there.
+ * breaks off, `refused` is a server that isn't there; `failure` is the system's code for what else became of the request.
  */
 export type Reply =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly failure: string }
   | "reset"
   | "refused"
   | "timeout"
@@ -53,6 +54,8 @@ export type GithubMock = {
   readonly askedForBot: Asked[];
   readonly lines: RequestLine[];
   readonly waits: number[];
+  /** The time that each request was given, the minting of tokens among them. */
+  readonly deadlines: number[];
   readonly waitingUntil: number[];
   readonly github: (settings?: Partial<GithubSettings>) => Github;
   readonly reader: () => GithubReader;
@@ -85,6 +88,7 @@ function answerOf(reply: Reply): Promise<nock.ReplyFnResult> | nock.ReplyFnResul
   if (reply === "reset") throw failure("ECONNRESET");
   if (reply === "refused") throw failure("ECONNREFUSED");
   if (reply === "hang" || reply === "timeout") return new Promise(() => {});
+  if ("failure" in reply) throw failure(reply.failure);
   const headers = { "content-type": "application/json", "x-github-request-id": "AB:1", ...reply.headers };
   return [reply.status, (reply.body ?? "") as nock.Body, headers];
 }
@@ -100,10 +104,12 @@ export function mockGithub(): GithubMock {
   const askedForBot: Asked[] = [];
   const lines: RequestLine[] = [];
   const waits: number[] = [];
+  const deadlines: number[] = [];
   const waitingUntil: number[] = [];
   let now = startedAt;
   let timeOut = (): void => {};
-  const timeoutSignal = (): AbortSignal => {
+  const timeoutSignal = (timeoutMs: number): AbortSignal => {
+    deadlines.push(timeoutMs);
     const timeout = new AbortController();
     timeOut = () => timeout.abort(new DOMException("the time is over", "TimeoutError"));
     return timeout.signal;
@@ -115,7 +121,7 @@ export function mockGithub(): GithubMock {
   beforeEach(() => {
     nock.disableNetConnect();
     nock.emitter.on("no match", note);
-    for (const list of [unmatched, asked, minted, askedForBot, lines, waits, waitingUntil]) list.length = 0;
+    for (const list of [unmatched, asked, minted, askedForBot, lines, waits, deadlines, waitingUntil]) list.length = 0;
     now = startedAt;
     answerForTheApp();
   });
@@ -193,6 +199,7 @@ export function mockGithub(): GithubMock {
     askedForBot,
     lines,
     waits,
+    deadlines,
     waitingUntil,
     github,
     reader: () => github().reader(place),

@@ -37,7 +37,6 @@ export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held
     queue: { enqueue: async (tx, name, data) => (await store.queue()).enqueue(tx, name, data) },
     clock: () => held.now.ms,
     randomBytes,
-    delay: async () => undefined,
     operator: operatorWith({}),
     github: {
       permission: async () => ({ permission: "write", userId: writer.id }),

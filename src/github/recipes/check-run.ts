@@ -8,6 +8,7 @@ import { isSameText, markersIn, outdated, revisionOf, withMarkers } from "./mark
 
 const checkRunName = "Countersign";
 const titleLengthMost = 255;
+const listedMost = 100;
 
 const Listed = z.object({ check_runs: z.array(shapes.CheckRun) });
 
@@ -20,20 +21,20 @@ const resultOf = (facts: CheckRunFacts, isConfirmed: boolean): JsonObject => ({
   confirmed: isConfirmed,
 });
 
-/** The run's check run on the commit: by our App, our name and `external_id` (GH-43). */
+/** The run's check run on the commit: by our App, our name and `external_id` (GH-43), among at most 100 of our name (GH-25). */
 async function findOwn(context: WriteContext, { headSha, runId }: SetCheckRun, signal: AbortSignal) {
   const { check_runs: all } = await context.read(
     "/commits/{ref}/check-runs",
-    { ref: headSha, check_name: checkRunName, filter: "all", per_page: 100 },
+    { ref: headSha, check_name: checkRunName, filter: "all", per_page: listedMost },
     Listed,
     signal,
   );
   const own = all.find(
     (facts) => facts.appId === context.appId && facts.externalId === runId && facts.name === checkRunName,
   );
-  if (own === undefined) return { own: null, revision: 0 };
+  if (own === undefined) return { own: null, revision: 0, isComplete: all.length < listedMost };
   const markers = markersIn(context, own.summary ?? "");
-  return { own, revision: markers === null ? 0 : revisionOf(markers) };
+  return { own, revision: markers === null ? 0 : revisionOf(markers), isComplete: true };
 }
 
 const summaryOf = (context: WriteContext, write: SetCheckRun): string =>
@@ -77,8 +78,9 @@ export const setCheckRun: WriteRow<SetCheckRun> = {
     return await readBack(context, await context.send(request, shapes.CheckRun, signal), signal);
   },
   look: async (context, write, _since, signal) => {
-    const { own, revision } = await findOwn(context, write, signal);
+    const { own, revision, isComplete } = await findOwn(context, write, signal);
     const saw = { head_sha: write.headSha, check_run: own?.id ?? null, revision };
+    if (own === null && !isComplete) return { kind: "inconclusive", saw };
     if (own === null || revision < write.revision) return { kind: "not_applied", saw };
     const isApplied =
       own.status === write.status &&

@@ -28,13 +28,13 @@ async function readBack(context: WriteContext, sent: PullRequestFacts, signal: A
   }
 }
 
-/** The pull request of the head that our App opened, of any state (GH-85), and how many there are at all. */
+/** The pull request of the head that our App opened, of any state (GH-85), and how many were listed, all or not (GH-25). */
 async function findOwn(context: WriteContext, branch: string, signal: AbortSignal) {
-  const { items } = await context.reader.pullRequestsByHead(branch, signal);
+  const { items, isComplete } = await context.reader.pullRequestsByHead(branch, signal);
   for (const facts of items)
     if ((await ownMarkers(context, { authorId: facts.authorId, body: facts.body }, signal)) !== null)
-      return { own: facts, count: items.length };
-  return { own: null, count: items.length };
+      return { own: facts, count: items.length, isComplete };
+  return { own: null, count: items.length, isComplete };
 }
 
 export const openPullRequest: WriteRow<OpenPullRequest> = {
@@ -58,10 +58,10 @@ export const openPullRequest: WriteRow<OpenPullRequest> = {
     }
   },
   look: async (context, { branch }, _since, signal) => {
-    const { own, count } = await findOwn(context, branch, signal);
+    const { own, count, isComplete } = await findOwn(context, branch, signal);
     const saw = { branch, pull_requests: count, own: own?.number ?? null };
     if (own !== null) return { kind: "applied", result: await readBack(context, own, signal), saw };
-    return { kind: count === 0 ? "not_applied" : "inconclusive", saw };
+    return { kind: count === 0 && isComplete ? "not_applied" : "inconclusive", saw };
   },
 };
 
