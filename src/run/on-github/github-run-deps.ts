@@ -7,6 +7,8 @@ export type GithubRunDeps = RunDeps & {
   readonly github: Github;
   /** Address under which people reach the pages; null: no link is written (GH-47). */
   readonly publicUrl: string | null;
+  /** How many runs this process works on at once. */
+  readonly places: number;
   readonly times: LeaseTimes & {
     /** How often it is asked whether somebody wants the run to stop. */
     readonly stopPollMs: number;

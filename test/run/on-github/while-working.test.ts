@@ -66,3 +66,90 @@ it("renews its lease while it works, and stops a command that runs as soon as it
     "cancelled by alice through the command `/countersign stop`",
   );
 });
+
+/** All comments but those of people. */
+const ownComments = (repository: string, number: number): readonly string[] =>
+  place.github.read
+    .comments({ repository, number })
+    .map(({ body }) => String(body))
+    .filter((body) => body.includes("<!-- countersign:"));
+
+/** A run that works on its command while the test goes on. */
+async function workIn(name: string): Promise<number> {
+  await place.addRepository(name, await writeTinyRepository(join(place.countersign.folder, name), unverified));
+  const number = await ask(name);
+  await commandStarted();
+  return number;
+}
+
+const rowOf = async (repository: string, number: number) =>
+  (await rows()).find((row) => row["repository_name"] === repository && row["issue_number"] === number);
+
+const comesToBe = (repository: string, number: number, expected: Readonly<Record<string, unknown>>): Promise<void> =>
+  vi.waitFor(async () => expect(await rowOf(repository, number)).toMatchObject(expected), {
+    timeout: 60_000,
+    interval: 100,
+  });
+
+it("tells of a run that waits for another one, and ends it at once where it is stopped", async () => {
+  const first = await workIn("busy");
+  const second = await ask("busy");
+  const comments = () => ownComments("acme/busy", second);
+  await vi.waitFor(() => expect(comments()).toHaveLength(1), { timeout: 60_000, interval: 100 });
+  const [told] = comments();
+  const { run_id: firstRun } = (await rowOf("acme/busy", first)) ?? {};
+
+  place.github.comment({ repository: "acme/busy", number: second }, "/countersign stop", "alice");
+  await comesToBe("acme/busy", second, { status: "completed", conclusion: "cancelled", attempt: 0 });
+
+  expect(told).toContain(`waiting for run \`${String(firstRun)}\` in this repository to end`);
+  expect(comments()).toHaveLength(1);
+  expect(comments()[0]).toContain("cancelled by alice through the command `/countersign stop`");
+  expect(await rowOf("acme/busy", first)).toMatchObject({ status: "in_progress" });
+  place.github.comment({ repository: "acme/busy", number: first }, "/countersign stop", "alice");
+  await comesToBe("acme/busy", first, { status: "completed" });
+  expect(service.troubles).toEqual([]);
+});
+
+it("goes on with a run that had to wait, in its one comment", async () => {
+  const first = await workIn("line");
+  const second = await ask("line");
+  const comments = () => ownComments("acme/line", second);
+  await vi.waitFor(() => expect(comments()).toHaveLength(1), { timeout: 60_000, interval: 100 });
+
+  place.github.comment({ repository: "acme/line", number: first }, "/countersign stop", "alice");
+  await comesToBe("acme/line", second, { status: "in_progress" });
+  await commandStarted();
+  place.github.comment({ repository: "acme/line", number: second }, "/countersign stop", "alice");
+  await comesToBe("acme/line", second, { status: "completed", conclusion: "cancelled", attempt: 0 });
+
+  expect(comments()).toHaveLength(1);
+  expect(service.troubles).toEqual([]);
+});
+
+it("works for another installation while one has as many runs as it may have", async () => {
+  const never = new AbortController().signal;
+  const first = await workIn("greedy");
+  await place.addRepository("more", await writeTinyRepository(join(place.countersign.folder, "more"), unverified));
+  const waiting = await ask("more");
+  place.github.createAccount("other", "Organization");
+  const folder = await writeTinyRepository(join(place.countersign.folder, "elsewhere"), unverified);
+  await place.github.createRepository({ owner: "other", name: "elsewhere", source: { kind: "git", folder } }, never);
+  place.github.addCollaborator("other/elsewhere", "alice", "write");
+  const target = { repository: "other/elsewhere", number: 0 };
+
+  target.number = await place.github.openIssue(target.repository, { title: "A note", body: "Write it", by: "alice" });
+  await place.github.label(target, "countersign", "alice");
+  await comesToBe(target.repository, target.number, { status: "in_progress" });
+
+  expect(await rowOf("acme/greedy", first)).toMatchObject({ status: "in_progress" });
+  expect(await rowOf("acme/more", waiting)).toMatchObject({ status: "queued" });
+  for (const [repository, number] of [
+    ["acme/more", waiting],
+    ["acme/greedy", first],
+    [target.repository, target.number],
+  ] as const) {
+    place.github.comment({ repository, number }, "/countersign stop", "alice");
+    await comesToBe(repository, number, { status: "completed", conclusion: "cancelled" });
+  }
+});
