@@ -47,7 +47,7 @@ const noPlace = { kind: "place" } as const;
 async function workInPlace(deps: GithubRunDeps, places: Places, runId: RunId, signal: AbortSignal): Promise<WorkedOn> {
   const row = await readRow(deps, runId);
   if (row === undefined || row.status === "completed" || row.installation_id === null) return { kind: "over" };
-  if (row.stop_requested_at !== null) return workOnRun(deps, runId, signal);
+  if (row.stop_requested_at !== null) return await workOnRun(deps, runId, signal);
   using place = places.take(row.installation_id);
   if (place === null) return { kind: "busy", waitsFor: (await whatIsFull(deps, deps.store.db, row)) ?? noPlace };
   return await workOnRun(deps, runId, signal);
