@@ -82,6 +82,8 @@ async function requestStop(deps: AcceptDeps, stop: Stop, runs: readonly LiveRun[
       .where("stop_requested_at", "is", null)
       .executeTakeFirst();
     if (Number(numUpdatedRows) !== runs.length) throw new RunsChanged("a run has ended");
+    // Nobody watches over a run that waits, or whose worker is gone: its job comes now (GH-52).
+    for (const { runId } of runs) await deps.queue.enqueue(tx, "run", { runId }, { key: runId, priority: 1 });
   });
   return outcome;
 }

@@ -150,11 +150,14 @@ const OperatorFile = z
       .transform((value) => ({ expireAfterMinutes: value.expire_after_minutes })),
     concurrency: z
       .strictObject({
+        runs_per_process: count(1, 1_000).optional(),
         runs_per_installation: count(1, 1_000).default(4),
         runs_per_repository: count(1, 1_000).default(1),
       })
       .prefault({})
       .transform((value) => ({
+        /** Null: twice `runsPerInstallation`. */
+        runsPerProcess: value.runs_per_process ?? null,
         runsPerInstallation: value.runs_per_installation,
         runsPerRepository: value.runs_per_repository,
       })),

@@ -18,8 +18,14 @@ export type Queue = {
   work(name: string, handler: JobHandler, signal: AbortSignal): Promise<void>;
 };
 
-/** `startAfterMs`: not taken before that much time has gone by; whole seconds count. */
-export type EnqueueOptions = { readonly startAfterMs?: number };
+export type EnqueueOptions = {
+  /** Not taken before that much time has gone by; whole seconds count. */
+  readonly startAfterMs?: number;
+  /** At most one job of a name waits under a key: where there is one, that one gets the new data and time. */
+  readonly key?: string;
+  /** Waiting jobs with the higher number are taken first; 0 where nothing is said. */
+  readonly priority?: number;
+};
 
 export type JobHandler = (data: JsonObject, signal: AbortSignal) => Promise<void>;
 
@@ -65,11 +71,14 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
   };
 
   return {
-    enqueue: async (tx, name, data, { startAfterMs = 0 } = {}) => {
+    enqueue: async (tx, name, data, { startAfterMs = 0, key, priority = 0 } = {}) => {
       await makeQueue(name);
-      const startAfter = Math.ceil(startAfterMs / 1000);
-      const id = await boss.send(name, data, { db: fromKysely(tx), ...(startAfter === 0 ? {} : { startAfter }) });
-      if (id === null) throw new Error(`the queue \`${name}\` took no job`);
+      const options = { db: fromKysely(tx), startAfter: Math.ceil(startAfterMs / 1000), priority };
+      const id =
+        key === undefined
+          ? await boss.send(name, data, options)
+          : (await boss.upsert(name, data, { ...options, singletonKey: key })).jobs[0];
+      if (id == null) throw new Error(`the queue \`${name}\` took no job`);
       return id;
     },
     work: async (name, handler, signal) => {

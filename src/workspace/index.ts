@@ -14,7 +14,7 @@ export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
 export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
 export { requireSandbox } from "./require-sandbox.ts";
-export { parseRunUids } from "./run-uids.ts";
+export { countRunUids, parseRunUids } from "./run-uids.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
 export type {

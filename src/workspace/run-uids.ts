@@ -21,6 +21,13 @@ export function parseRunUids(text: string): { readonly first: number; readonly l
   return range;
 }
 
+/** How many sandboxes can run at once, by their user ids: as many as are wanted where the service is not root. */
+export function countRunUids(runUids: string | null): number {
+  if (!isRoot() || runUids === null) return Number.POSITIVE_INFINITY;
+  const { first, last } = parseRunUids(runUids);
+  return last - first + 1;
+}
+
 /** Choosing takes milliseconds; this long only where many runs start at once. */
 const choosingWaitMs = 60_000;
 

@@ -48,6 +48,35 @@ it("enqueues with the transaction, and not without it", async () => {
   expect(await waiting(name)).toBe(1);
 });
 
+it("lets one job wait under a key, with what was said last, and takes the more urgent one first", async () => {
+  const name = aName();
+  const seen: JsonObject[] = [];
+  const stop = new AbortController();
+  const all = signalled();
+  const add = (data: JsonObject, options: Parameters<Queue["enqueue"]>[3]): Promise<string> =>
+    store.transaction((tx) => queue.enqueue(tx, name, data, options));
+
+  const first = await add({ number: 1 }, { key: "a", startAfterMs: 3_600_000 });
+  await Promise.all([add({ number: 2 }, { key: "b" }), add({ number: 2 }, { key: "b" })]);
+  const again = await add({ number: 3 }, { key: "a", priority: 1 });
+  const waitingCount = await waiting(name);
+  const working = queue.work(
+    name,
+    (data) => {
+      seen.push(data);
+      if (seen.length === 2) all.happen();
+      return Promise.resolve();
+    },
+    stop.signal,
+  );
+  await all.happened;
+  stop.abort();
+  await working;
+
+  expect([again, waitingCount]).toEqual([first, 2]);
+  expect(seen).toEqual([{ number: 3 }, { number: 2 }]);
+}, 60_000);
+
 it("takes jobs that nobody is notified of within seconds: one that becomes due, and the rest of many", async () => {
   const name = aName();
   const stop = new AbortController();

@@ -34,7 +34,7 @@ export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held
     store,
     ledger,
     keys: held.keys,
-    queue: { enqueue: async (tx, name, data) => (await store.queue()).enqueue(tx, name, data) },
+    queue: { enqueue: async (...job) => (await store.queue()).enqueue(...job) },
     clock: () => held.now.ms,
     randomBytes,
     operator: operatorWith({}),

@@ -11,6 +11,8 @@ export type PublishingDeps = RunDeps & {
 
 /** All that a run from GitHub needs of the world. */
 export type GithubRunDeps = PublishingDeps & {
+  /** How many runs this process works on at once. */
+  readonly places: number;
   readonly times: LeaseTimes & {
     /** How often it is asked whether somebody wants the run to stop. */
     readonly stopPollMs: number;

@@ -15,6 +15,6 @@ export async function handOver(deps: GithubRunDeps, { row, lease }: GithubJob): 
   await settleOpenActions(deps, run, lease, "shutdown");
   const queue = await deps.store.queue();
   await recordHandOver(deps, run, lease, async (tx) => {
-    await queue.enqueue(tx, runJob, { runId: run.runId });
+    await queue.enqueue(tx, runJob, { runId: run.runId }, { key: run.runId });
   });
 }

@@ -17,8 +17,14 @@ export type Taking =
   | { readonly kind: "over" }
   /** A worker that lives has it until then. */
   | { readonly kind: "held"; readonly until: string }
-  /** Its repository or its installation has as many runs as it may have at once (GH-34), or no run is taken now. */
-  | { readonly kind: "busy" };
+  | Busy;
+
+/** Its repository or its installation has as many runs as it may have at once (GH-34), or no run is taken now. */
+export type Busy = { readonly kind: "busy"; readonly waitsFor: WaitsFor };
+
+export type WaitsFor =
+  /** The run that its repository has under way. */
+  { readonly kind: "run"; readonly runId: RunId } | { readonly kind: "installation" | "place" | "pause" };
 
 /**
  * Takes a queued run, or one whose worker is gone, under a new lease: a higher fencing token, so that an old worker can append
@@ -28,7 +34,7 @@ export async function takeRun(deps: GithubRunDeps, runId: RunId): Promise<Taking
   const row = await deps.store.db.selectFrom("runs").selectAll().where("run_id", "=", runId).executeTakeFirst();
   if (row === undefined || row.status === "completed" || row.installation_id === null) return { kind: "over" };
   const isTakeOver = row.status !== "queued";
-  if (isTakeOver && !isAbandoned(deps, row)) return { kind: "held", until: row.lease_expires_at ?? "" };
+  if (!isAbandoned(deps, row)) return { kind: "held", until: row.lease_expires_at ?? "" };
 
   const attempt = row.attempt + (isTakeOver ? 1 : 0);
   const lease = { runId, fencingToken: row.fencing_token + 1 };
@@ -66,8 +72,8 @@ class NotTaken extends Error {
 
 /** In the transaction of the entry, which holds the lock of the log: so two takings never count at once. */
 async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: RunLease): Promise<void> {
-  if (await isPaused(tx)) throw new NotTaken({ kind: "busy" });
-  if (row.status === "queued" && (await isFull(deps, tx, row))) throw new NotTaken({ kind: "busy" });
+  const waitsFor = (await isPaused(tx)) ? ({ kind: "pause" } as const) : await whatIsFull(deps, tx, row);
+  if (waitsFor !== null) throw new NotTaken({ kind: "busy", waitsFor });
   const taken = await tx
     .updateTable("runs")
     .set({
@@ -91,14 +97,25 @@ async function isPaused(tx: Transaction): Promise<boolean> {
   return state?.paused === true;
 }
 
-async function isFull({ operator }: GithubRunDeps, tx: Transaction, row: RunRow): Promise<boolean> {
+/**
+ * Why a queued run has to wait; null where it need not. One that is to stop is taken all the same, to be ended (GH-52).
+ */
+export async function whatIsFull(
+  { operator }: GithubRunDeps,
+  tx: Pick<Transaction, "selectFrom">,
+  row: Pick<RunRow, "status" | "stop_requested_at" | "installation_id" | "repository_id">,
+): Promise<WaitsFor | null> {
+  if (row.status !== "queued" || row.stop_requested_at !== null) return null;
   const working = await tx
     .selectFrom("runs")
-    .select(["repository_id"])
+    .select(["run_id", "repository_id"])
     .where("status", "=", "in_progress")
     .where("installation_id", "=", row.installation_id)
+    .orderBy("run_id")
     .execute();
-  const inRepository = working.filter(({ repository_id }) => repository_id === row.repository_id).length;
+  const inRepository = working.filter(({ repository_id }) => repository_id === row.repository_id);
   const { runsPerInstallation, runsPerRepository } = operator.concurrency;
-  return working.length >= runsPerInstallation || inRepository >= runsPerRepository;
+  const [first] = inRepository;
+  if (first !== undefined && inRepository.length >= runsPerRepository) return { kind: "run", runId: first.run_id };
+  return working.length >= runsPerInstallation ? { kind: "installation" } : null;
 }

@@ -42,9 +42,9 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
   live.reporter.begin();
   if (taking.isGivenUp) {
     const cause = "its worker was lost too often, so it was given up";
-    return endEarly(deps, live, closed("failure", cause, "ask again with `/countersign retry`"));
+    return await endEarly(deps, live, closed("failure", cause, "ask again with `/countersign retry`"));
   }
-  return workTaken(deps, live, signal);
+  return await workTaken(deps, live, signal);
 }
 
 async function workTaken(deps: GithubRunDeps, live: Live, signal: AbortSignal): Promise<WorkedOn> {
