@@ -1,8 +1,9 @@
-import type { JsonObject, ReactionTarget } from "../../domain/index.ts";
+import type { JsonObject } from "../../domain/index.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { reconcileTool, standingWrites, writeAsHost } from "./host-actions.ts";
+import { reactOnce } from "./react-once.ts";
 import { type StatusEnd, type StatusFacts, statusText } from "./status-text.ts";
 
 /**
@@ -34,7 +35,6 @@ type Comment = {
 export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise<Reporter> {
   const never = new AbortController().signal; // each write has a deadline of its own
   const comment = await knownComment(deps, job);
-  const hasReacted = (await standingWrites(deps, job.context, "add_reaction")).results.length > 0;
   let facts = firstFacts(deps, job);
   let trouble: unknown;
   let chain: Promise<void> = Promise.resolve();
@@ -59,8 +59,7 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
   };
   return {
     begin: () => {
-      const { reactTo } = job.trigger;
-      if (reactTo !== null && !hasReacted) enqueue(() => react(deps, job, reactTo, never));
+      enqueue(() => reactOnce(deps, job, never));
       refresh();
     },
     show: (news) => {
@@ -109,22 +108,6 @@ const idOf = (result: JsonObject | undefined): number | null => {
   const id = result?.["comment_id"];
   return typeof id === "number" ? id : null;
 };
-
-function react(deps: GithubRunDeps, job: GithubJob, target: ReactionTarget, signal: AbortSignal): Promise<void> {
-  const args = { ...targetArguments(target), content: "eyes" };
-  return writeAsHost(deps, job.context, { tool: "add_reaction", args }, signal).then(() => undefined);
-}
-
-function targetArguments(target: ReactionTarget): JsonObject {
-  switch (target.kind) {
-    case "issue":
-      return { issue: target.issue };
-    case "issue_comment":
-      return { comment: target.comment };
-    case "review_comment":
-      return { review_comment: target.comment };
-  }
-}
 
 type Bringing = { readonly text: string; readonly isLast: boolean; readonly signal: AbortSignal };
 

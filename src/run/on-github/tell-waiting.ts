@@ -1,10 +1,11 @@
-import type { JsonObject, ReactionTarget, RunId } from "../../domain/index.ts";
+import type { RunId } from "../../domain/index.ts";
 import type { RunLease } from "../../ledger/index.ts";
 import { processOwner } from "../../store/index.ts";
 import { holdLease, leaseEnd } from "../lease.ts";
 import { openJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { reconcileAll, standingWrites, writeAsHost } from "./host-actions.ts";
+import { reactOnce } from "./react-once.ts";
 import { isAbandoned, type RunRow, type WaitsFor } from "./take-run.ts";
 
 /**
@@ -19,27 +20,11 @@ export async function tellWaiting(deps: GithubRunDeps, runId: RunId, waitsFor: W
     await using renewed = holdLease(deps, held.lease, deps.times);
     const job = await openJob(deps, held.row, held.lease);
     await reconcileAll(deps, job, renewed.lost);
-    const { reactTo, item } = job.trigger;
-    const hasReacted = (await standingWrites(deps, job.context, "add_reaction")).results.length > 0;
-    if (reactTo !== null && !hasReacted) {
-      const args = { ...reactionArguments(reactTo), content: "eyes" };
-      await writeAsHost(deps, job.context, { tool: "add_reaction", args }, renewed.lost);
-    }
-    const args = { issue: item.number, body: waitingText(runId, waitsFor, job.trigger.byLabel) };
+    await reactOnce(deps, job, renewed.lost);
+    const args = { issue: job.trigger.item.number, body: waitingText(runId, waitsFor, job.trigger.byLabel) };
     await writeAsHost(deps, job.context, { tool: "create_comment", args }, renewed.lost);
   } finally {
     await letGo(deps, held.lease);
-  }
-}
-
-function reactionArguments(target: ReactionTarget): JsonObject {
-  switch (target.kind) {
-    case "issue":
-      return { issue: target.issue };
-    case "issue_comment":
-      return { comment: target.comment };
-    case "review_comment":
-      return { review_comment: target.comment };
   }
 }
 
