@@ -8,5 +8,6 @@ export { type ExamineSettings, examine } from "./examine.ts";
 export { type Check, checkApp, checkWebhook, requirePermissions } from "./examine-github.ts";
 export { type CountersignDeps, type CountersignSettings, openRecords, openRuns, type Records } from "./open-runs.ts";
 export { openService, type Service, type ServiceHooks, type ServiceSettings } from "./open-service.ts";
+export { readArguments } from "./read-arguments.ts";
 export { type RegisterDeps, type RegisterSettings, type Registration, registerApp } from "./register.ts";
 export { verifyRecords } from "./verify-records.ts";
