@@ -38,5 +38,5 @@ async function register(deps: CliDeps, options: ServeOptions): Promise<void> {
   say(`registered App ${appId}; its credentials are in ${folder} (keep a copy in a safe place)`);
   if (!hasWebhookSecret) say("GitHub made no webhook secret: set one in the App's settings and in WEBHOOK_SECRET");
   say(`next, install it on your repositories: ${installUrl}`);
-  say("then start the service: npx --no countersign serve");
+  say("then start the service: npx --no -- countersign serve");
 }
