@@ -22,7 +22,7 @@ import {
   settleInterrupted,
   type WorkspaceHands,
 } from "../run/index.ts";
-import { openStore, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
+import { openStore, refuseForeignHome, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
 import {
   createWorkspace,
   defaultSearchPath,
@@ -55,10 +55,14 @@ export type CountersignDeps = IdSource & { readonly notice: (line: string) => vo
 export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
 
 /** What the file system says about the service folder (no space, no way in) in our words, wherever it is met. */
-const inHome = <T>(home: string, work: Promise<T>): Promise<T> =>
-  work.catch((error: unknown) => {
+async function inHome<T>(home: string, work: () => Promise<T>): Promise<T> {
+  await refuseForeignHome(home);
+  try {
+    return await work();
+  } catch (error) {
     throw translateFileError(error, home);
-  });
+  }
+}
 
 /** Opens database, keys and ledger. Leaves nothing behind where it throws. */
 export function openRecords(
@@ -66,7 +70,7 @@ export function openRecords(
   settings: CountersignSettings,
   signal: AbortSignal,
 ): Promise<Records> {
-  return inHome(settings.home, open(deps, settings, signal));
+  return inHome(settings.home, () => open(deps, settings, signal));
 }
 
 async function open(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<Records> {
@@ -98,7 +102,7 @@ export function openRuns(
   hooks: Hooks,
   signal: AbortSignal,
 ): Promise<RunDeps & AsyncDisposable> {
-  return inHome(settings.home, openAll(deps, settings, hooks, signal));
+  return inHome(settings.home, () => openAll(deps, settings, hooks, signal));
 }
 
 async function openAll(
