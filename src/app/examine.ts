@@ -36,6 +36,7 @@ export async function examine(
   parts: ReadonlySet<"all" | Part>,
   signal: AbortSignal,
 ): Promise<readonly Check[]> {
+  await refuseForeignHome(settings.home); // the probes make folders there
   const isAsked = (part: Part): boolean => parts.has(part) || parts.has("all");
   const checks: Check[] = [];
   if (parts.has("all")) {

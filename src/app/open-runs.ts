@@ -22,7 +22,14 @@ import {
   settleInterrupted,
   type WorkspaceHands,
 } from "../run/index.ts";
-import { openStore, refuseForeignHome, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
+import {
+  openStore,
+  refuseForeignHome,
+  registerProcess,
+  type Store,
+  sweepLeftovers,
+  translateFileError,
+} from "../store/index.ts";
 import {
   createWorkspace,
   defaultSearchPath,
@@ -219,13 +226,14 @@ async function workspaceHands(
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   return {
-    openBase: (source, signal) => inHome(home, openBase(workspaceDeps, source, limits, signal)),
+    openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
-      inHome(home, reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
+      inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
-    renderPatch: (base, changeSet) => inHome(home, renderPatch(workspaceDeps, base, changeSet, never)),
+    renderPatch: (base, changeSet) => inHome(home, () => renderPatch(workspaceDeps, base, changeSet, never)),
     createWorkspace: (base, { buildOutput }, signal) => {
-      const made = createWorkspace(
+      const make = () =>
+ createWorkspace(
         workspaceDeps,
         base,
         {
@@ -239,7 +247,7 @@ async function workspaceHands(
         },
         signal,
       );
-      return inHome(home, made);
+      return inHome(home, make);
     },
   };
 }

@@ -66,7 +66,7 @@ const longestTextShown = 4000;
 
 /** Who asked for the run. */
 async function requesterText(records: Records, { run_id }: AuditedRun): Promise<string> {
-  const runId = parseRunId(run_id);
+  const runId = parseRunId(run_id ?? "");
   const [sealed] = runId === null ? [] : await readRunTexts(records, runId, "requester");
   if (sealed === undefined) return "nobody on record";
   if (sealed.bytes === null) return "erased";
@@ -79,11 +79,7 @@ const policiesText = (ids: readonly string[]): string => {
   return `${ids.length === 1 ? "policy" : "policies"} ${ids.map((id) => `\`${id}\``).join(", ")}`;
 };
 
-async function actionText(
-  records: Records,
-  run: AuditedRun,
-  action: AuditedRun["actions"][number],
-): Promise<string> {
+async function actionText(records: Records, run: AuditedRun, action: AuditedRun["actions"][number]): Promise<string> {
   const actionId = parseActionId(action.action_id);
   const texts = actionId === null ? [] : await readActionTexts(records, actionId);
   const text = (field: string): string => {

@@ -104,7 +104,8 @@ export function failureOf(request: ApiRequest, answer: Answered, now: number): C
   });
 }
 
-const isRefusal = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
+const isRefusal = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
 
 /** The error for a request without an answer. */
 export function lossOf(request: ApiRequest, exchanged: Extract<Exchanged, { kind: "lost" }>): CountersignError {
@@ -116,9 +117,7 @@ export function lossOf(request: ApiRequest, exchanged: Extract<Exchanged, { kind
     aborted: "was not waited for",
   };
   const lost = reason === "timeout" ? "timeout" : "reset";
-  const what = isRefusal(cause)
-    ? `GitHub's host \`${host}\` refused the connection`
-    : `GitHub ${words[reason]}`;
+  const what = isRefusal(cause) ? `GitHub's host \`${host}\` refused the connection` : `GitHub ${words[reason]}`;
   return new CountersignError("GITHUB_UNAVAILABLE", `${what} at \`${nameOf(request)}\``, {
     cause,
     details: {

@@ -38,10 +38,14 @@ export async function refuseForeignHome(home: string): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   const found = await stat(home).catch(() => null); // what can't be looked at is told by whoever opens it
   if (found === null || found.uid === 0) return;
-  throw new CountersignError("STORE_PATH_UNREACHABLE", `\`${home}\` belongs to user id ${found.uid}, and this is root`, {
-    details: { uid: found.uid },
-    remedy: `run it as that user, for example with \`sudo -u '#${found.uid}'\`, or set COUNTERSIGN_HOME to a folder of root's`,
-  });
+  throw new CountersignError(
+    "STORE_PATH_UNREACHABLE",
+    `\`${home}\` belongs to user id ${found.uid}, and this is root`,
+    {
+      details: { uid: found.uid },
+      remedy: `run it as that user, for example with \`sudo -u '#${found.uid}'\`, or set COUNTERSIGN_HOME to a folder of root's`,
+    },
+  );
 }
 
 /**

@@ -55,7 +55,10 @@ function expectOneLine(ended: Ended, exitCode: number, line: RegExp): void {
 describe("the command line", () => {
   it.each([
     [["fly"], /^countersign: unknown command `fly`; see `countersign --help` \[USAGE\]$/],
-    [["run", "--repo", ".", "--issue", "issue.md", "--fast"], /^countersign: unknown option `--fast`; see `countersign run --help` \[USAGE\]$/],
+    [
+      ["run", "--repo", ".", "--issue", "issue.md", "--fast"],
+      /^countersign: unknown option `--fast`; see `countersign run --help` \[USAGE\]$/,
+    ],
     [["run", "--repo", "."], /^countersign: required option `--issue <file.md>` not specified; .*\[USAGE\]$/],
     [["audit", "show"], /^countersign: missing required argument `id`; see `countersign audit show --help` \[USAGE\]$/],
     [["runs", "show", "nonsense"], /^countersign: there is no run `nonsense` .*\[NOT_FOUND\]$/],
