@@ -233,20 +233,20 @@ async function workspaceHands(
     renderPatch: (base, changeSet) => inHome(home, () => renderPatch(workspaceDeps, base, changeSet, never)),
     createWorkspace: (base, { buildOutput }, signal) => {
       const make = () =>
- createWorkspace(
-        workspaceDeps,
-        base,
-        {
-          runUids,
-          toolsFolder,
-          toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
-          environment: sandbox.environment,
-          limits,
-          buildOutput,
-          seccompFilter: null,
-        },
-        signal,
-      );
+        createWorkspace(
+          workspaceDeps,
+          base,
+          {
+            runUids,
+            toolsFolder,
+            toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
+            environment: sandbox.environment,
+            limits,
+            buildOutput,
+            seccompFilter: null,
+          },
+          signal,
+        );
       return inHome(home, make);
     },
   };
