@@ -4,16 +4,18 @@ import { commandLine } from "../support/cli.ts";
 
 describe("bad usage", () => {
   it.each([
-    [["fly"], "unknown command `fly`; see `countersign --help`"],
-    [["doctor", "--fast"], "unknown option `--fast`; see `countersign doctor --help`"],
-    [["audit", "show"], "missing required argument `id`; see `countersign audit show --help`"],
+    [["fly"], /^countersign: unknown command `fly`; see `countersign --help` \[USAGE\]\n$/],
+    [["doctor", "--fast"], /^countersign: unknown option `--fast`; see `countersign doctor --help` \[USAGE\]\n$/],
+    [
+      ["audit", "show"],
+      /^countersign: missing required argument `id`; see `countersign audit show --help` \[USAGE\]\n$/,
+    ],
     [["audit", "find", "--actor", "x y"], /--actor: got `x y`, .*; see `countersign audit find --help`/],
   ])("%j is one line that names the command whose help says more", async (argv, line) => {
     const ended = await commandLine(argv, {});
 
     expect(ended).toMatchObject({ exitCode: 2, out: "" });
-    if (typeof line === "string") expect(ended.err).toBe(`countersign: ${line} [USAGE]\n`);
-    else expect(ended.err).toMatch(line);
+    expect(ended.err).toMatch(line);
   });
 
   it("is not what help and version are", async () => {
