@@ -162,7 +162,7 @@ function readPrivateKey(text: string | null, path: string | null, folder: string
   const pem = text.includes("-----BEGIN") ? text.replaceAll("\\n", "\n") : Buffer.from(text, "base64").toString("utf8");
   if (isRsaKey(pem)) return new Secret(pem);
   const expected = "an RSA private key in PEM, or that in base64";
-  throw unusable("PRIVATE_KEY", "a value that is none", expected, '"$(cat countersign.private-key.pem)"');
+  throw unusable("PRIVATE_KEY", "a value that is no PEM key", expected, '"$(cat countersign.private-key.pem)"');
 }
 
 function readPrivateKeyFile(path: string, folder: string): Secret {
@@ -192,7 +192,7 @@ const smallestSecretBytes = 32;
 
 function readSecret(variable: string, text: string | null): Secret {
   const expected = `a random secret of at least ${smallestSecretBytes} bytes, the same as in the App's settings`;
-  const example = "$(openssl rand -hex 32)";
+  const example = "<64 digits, as `openssl rand -hex 32` prints them>";
   if (text === null) throw unusable(variable, "nothing", expected, example);
   if (/\p{Cc}/u.test(text)) throw unusable(variable, "a value with control characters", expected, example);
   const sizeBytes = Buffer.byteLength(text);

@@ -32,6 +32,8 @@ export type Config = {
   readonly model: ModelConfig | CountersignError;
   /** Whether a model server or a key is named at all. */
   readonly hasModel: boolean;
+  /** Whether a model has a name and no server: it can't be asked. */
+  readonly isModelWithoutServer: boolean;
   /** Each throws `CONFIG_INVALID`; what only the service needs is not looked at before. */
   readonly github: () => GithubConfig;
   /** For who takes no deliveries. */
@@ -64,6 +66,7 @@ export function readConfig(
   const value = (name: string): string | null => readVariable(environment, name);
   const path = (name: string, fallback: string): string => resolvePath(name, value(name) ?? fallback, place.folder);
   const home = path("COUNTERSIGN_HOME", place.isRoot ? "/var/lib/countersign" : join(place.folder, ".countersign"));
+  const hasModel = value("OPENAI_BASE_URL") !== null || value("OPENAI_API_KEY") !== null;
   return {
     home,
     databaseUrl: readDatabaseUrl(value("DATABASE_URL")),
@@ -72,7 +75,8 @@ export function readConfig(
     searchPath: absoluteFolders(value("PATH")),
     otel: readOtelSettings(value),
     model: readModel(value("OPENAI_BASE_URL"), value("OPENAI_API_KEY"), value("OPENAI_MODEL")),
-    hasModel: value("OPENAI_BASE_URL") !== null || value("OPENAI_API_KEY") !== null,
+    hasModel,
+    isModelWithoutServer: !hasModel && value("OPENAI_MODEL") !== null,
     github: () => readGithub(environment, place.folder, credentialFiles(home)),
     githubApp: () => readGithubApp(environment, place.folder, credentialFiles(home)),
     hasGithub: () => hasGithub(environment, credentialFiles(home)),

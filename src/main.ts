@@ -14,6 +14,7 @@ import {
   openService,
   type Registration,
   readAppManifest,
+  readArguments,
   registerApp,
   type Service,
   type ServiceHooks,
@@ -188,6 +189,9 @@ async function register(
 /** The one user id range that a demonstration takes by itself where root started it: nothing owns it on a common machine. */
 const demoUids = "64200-64299";
 
+const scriptedInstead =
+  "OPENAI_MODEL alone names no server: the scripted model is used; set OPENAI_API_KEY or OPENAI_BASE_URL as well to ask yours";
+
 async function demonstrate(
   deps: Omit<DemoDeps, "openCountersign">,
   config: Config,
@@ -196,6 +200,7 @@ async function demonstrate(
 ): Promise<Demo> {
   const { openDemo } = await import("./demo/index.ts"); // no other command pays for it
   const model = isReal || config.hasModel ? requireModel(config) : null;
+  if (model === null && config.isModelWithoutServer) deps.notice(scriptedInstead);
   const { default_permissions: permissions, default_events: events } = await readAppManifest(appFile);
   const request: DemoRequest = {
     model: model === null ? null : { ...model, apiKey: model.apiKey?.reveal() ?? null },
@@ -212,6 +217,7 @@ async function demonstrate(
     return {
       webhookUrl: service.webhookUrl ?? "",
       verify: () => verifyRecords(deps, settingsOf(own), openSignal),
+      argumentsOf: (actionId) => readArguments(deps, { settings: settingsOf(own), actionId }, openSignal),
       [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     };
   };

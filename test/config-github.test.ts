@@ -157,8 +157,8 @@ describe("a value of GitHub's that can't be used stops the start", () => {
     ["APP_ID", "0", "`0`"],
     ["APP_ID", "Iv1.abc", "`Iv1.abc`"],
     ["APP_ID", "1 2", "`1 2`"],
-    ["PRIVATE_KEY", "hunter2", "a value that is none"],
-    ["PRIVATE_KEY", "-----BEGIN RSA PRIVATE KEY-----\nhunter2", "a value that is none"],
+    ["PRIVATE_KEY", "hunter2", "a value that is no PEM key"],
+    ["PRIVATE_KEY", "-----BEGIN RSA PRIVATE KEY-----\nhunter2", "a value that is no PEM key"],
     ["WEBHOOK_SECRET", "s".repeat(31), "31 bytes"],
     ["WEBHOOK_SECRET", `${"s".repeat(32)}\n`, "a value with control characters"],
     ["WEBHOOK_SECRET_PREVIOUS", "short", "5 bytes"],
@@ -189,7 +189,7 @@ describe("a value of GitHub's that can't be used stops the start", () => {
     const ed25519 = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
     await writeFile(join(folder, "empty.pem"), "");
 
-    expect(errorOf({ ...needed, PRIVATE_KEY: ed25519 })).toContain("PRIVATE_KEY: got a value that is none");
+    expect(errorOf({ ...needed, PRIVATE_KEY: ed25519 })).toContain("PRIVATE_KEY: got a value that is no PEM key");
     const withFile = { ...needed, PRIVATE_KEY: "" };
     expect(errorOf({ ...withFile, PRIVATE_KEY_PATH: "absent.pem" })).toContain("which can't be read (ENOENT)");
     expect(errorOf({ ...withFile, PRIVATE_KEY_PATH: "empty.pem" })).toContain("which holds none");

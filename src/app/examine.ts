@@ -4,6 +4,7 @@ import { createCatalogue } from "../gateway/index.ts";
 import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from "../github/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
+import { refuseForeignHome } from "../store/index.ts";
 import { prepareTools, probeSandbox } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
@@ -36,6 +37,7 @@ export async function examine(
   parts: ReadonlySet<"all" | Part>,
   signal: AbortSignal,
 ): Promise<readonly Check[]> {
+  await refuseForeignHome(settings.home); // the probes make folders there
   const isAsked = (part: Part): boolean => parts.has(part) || parts.has("all");
   const checks: Check[] = [];
   if (parts.has("all")) {

@@ -9,5 +9,6 @@ export { type Check, checkApp, checkWebhook, requirePermissions } from "./examin
 export { openPublishing } from "./open-publishing.ts";
 export { type CountersignDeps, type CountersignSettings, openRecords, openRuns, type Records } from "./open-runs.ts";
 export { openService, type Service, type ServiceHooks, type ServiceSettings } from "./open-service.ts";
+export { readArguments } from "./read-arguments.ts";
 export { type RegisterDeps, type RegisterSettings, type Registration, registerApp } from "./register.ts";
 export { verifyRecords } from "./verify-records.ts";

@@ -7,7 +7,9 @@ import { CountersignError } from "../domain/index.ts";
 export async function listen(server: Server, host: string, port: number): Promise<number> {
   server.listen(port, host);
   await once(server, "listening").catch((cause: unknown) => {
-    throw new CountersignError("CONFIG_INVALID", `port \`${port}\` of \`${host}\` can't be listened on`, {
+    const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+    const why = isTaken ? "is taken by another program" : "can't be listened on";
+    throw new CountersignError("CONFIG_INVALID", `port \`${port}\` of \`${host}\` ${why}`, {
       cause,
       remedy: "set PORT to a free port and HOST to an address of this machine",
     });

@@ -22,7 +22,14 @@ import {
   settleInterrupted,
   type WorkspaceHands,
 } from "../run/index.ts";
-import { openStore, registerProcess, type Store, sweepLeftovers, translateFileError } from "../store/index.ts";
+import {
+  openStore,
+  refuseForeignHome,
+  registerProcess,
+  type Store,
+  sweepLeftovers,
+  translateFileError,
+} from "../store/index.ts";
 import {
   createWorkspace,
   defaultSearchPath,
@@ -56,10 +63,14 @@ export type CountersignDeps = IdSource & { readonly notice: (line: string) => vo
 export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
 
 /** What the file system says about the service folder (no space, no way in) in our words, wherever it is met. */
-const inHome = <T>(home: string, work: Promise<T>): Promise<T> =>
-  work.catch((error: unknown) => {
+async function inHome<T>(home: string, work: () => Promise<T>): Promise<T> {
+  await refuseForeignHome(home);
+  try {
+    return await work();
+  } catch (error) {
     throw translateFileError(error, home);
-  });
+  }
+}
 
 /** Opens database, keys and ledger. Leaves nothing behind where it throws. */
 export function openRecords(
@@ -67,7 +78,7 @@ export function openRecords(
   settings: CountersignSettings,
   signal: AbortSignal,
 ): Promise<Records> {
-  return inHome(settings.home, open(deps, settings, signal));
+  return inHome(settings.home, () => open(deps, settings, signal));
 }
 
 async function open(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<Records> {
@@ -101,7 +112,7 @@ export function openRuns(
   hooks: RunHooks,
   signal: AbortSignal,
 ): Promise<RunDeps & AsyncDisposable> {
-  return inHome(settings.home, openAll(deps, settings, hooks, signal));
+  return inHome(settings.home, () => openAll(deps, settings, hooks, signal));
 }
 
 async function openAll(
@@ -215,27 +226,28 @@ async function workspaceHands(
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   return {
-    openBase: (source, signal) => inHome(home, openBase(workspaceDeps, source, limits, signal)),
+    openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
-      inHome(home, reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
+      inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
-    renderPatch: (base, changeSet) => inHome(home, renderPatch(workspaceDeps, base, changeSet, never)),
+    renderPatch: (base, changeSet) => inHome(home, () => renderPatch(workspaceDeps, base, changeSet, never)),
     createWorkspace: (base, { buildOutput }, signal) => {
-      const made = createWorkspace(
-        workspaceDeps,
-        base,
-        {
-          runUids,
-          toolsFolder,
-          toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
-          environment: sandbox.environment,
-          limits,
-          buildOutput,
-          seccompFilter: null,
-        },
-        signal,
-      );
-      return inHome(home, made);
+      const make = () =>
+        createWorkspace(
+          workspaceDeps,
+          base,
+          {
+            runUids,
+            toolsFolder,
+            toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
+            environment: sandbox.environment,
+            limits,
+            buildOutput,
+            seccompFilter: null,
+          },
+          signal,
+        );
+      return inHome(home, make);
     },
   };
 }

@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { dirname } from "node:path";
 import { CountersignError, type RandomBytes } from "../domain/index.ts";
 import type { RegisteredApp } from "../github/index.ts";
+import { refuseForeignHome } from "../store/index.ts";
 import { type AppManifest, toRegistration } from "./app-manifest.ts";
 import { type CredentialFiles, refuseSecondRegistration, storeCredentials } from "./credentials.ts";
 import { listen } from "./listen.ts";
@@ -40,7 +42,8 @@ export type Registration = {
 /**
  * Registers a GitHub App by the manifest flow of GitHub's documentation and stores its credentials (GH-150). Serves the form
  * and the callback only, until the App is registered. The form's path can't be guessed: whoever came first could else hand
- * us an App of theirs. Throws `ALREADY_REGISTERED`, `CONFIG_INVALID`, `USAGE`.
+ * us an App of theirs. Throws `ALREADY_REGISTERED`, `CONFIG_INVALID`,
+ * `STORE_PATH_UNREACHABLE`, `USAGE`.
  */
 export async function registerApp(
   deps: RegisterDeps,
@@ -48,6 +51,7 @@ export async function registerApp(
   signal: AbortSignal,
 ): Promise<Registration> {
   const form = formOf(settings);
+  await refuseForeignHome(dirname(dirname(settings.files.folder)));
   await refuseSecondRegistration(settings.files);
   const registered = Promise.withResolvers<Registration>();
   const finish = async (code: string): Promise<void> => {

@@ -11,8 +11,9 @@ import {
   parseActionId,
   parseRunId,
   parseStrictJson,
+  type Requester,
 } from "../domain/index.ts";
-import { type AuditedRun, readActionTexts, showAction, showRun, verifyStored } from "../ledger/index.ts";
+import { type AuditedRun, readActionTexts, readRunTexts, showAction, showRun, verifyStored } from "../ledger/index.ts";
 import { allowedText, auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { addFindCommand } from "./find-command.ts";
@@ -51,7 +52,7 @@ async function show(deps: CliDeps, id: string, isJson: boolean): Promise<void> {
   if (isJson) return printJson(deps.terminal, found as JsonObject);
   const [action] = found.actions;
   const isOne = found.run_id !== id && action !== undefined;
-  deps.terminal.out(plain(isOne ? await actionText(records, action) : auditedText(found.actions)));
+  deps.terminal.out(plain(isOne ? await actionText(records, found, action) : auditedText(found.actions)));
 }
 
 async function find({ store }: Records, id: string): Promise<AuditedRun | null> {
@@ -63,7 +64,22 @@ async function find({ store }: Records, id: string): Promise<AuditedRun | null> 
 
 const longestTextShown = 4000;
 
-async function actionText(records: Records, action: AuditedRun["actions"][number]): Promise<string> {
+/** Who asked for the run. */
+async function requesterText(records: Records, { run_id }: AuditedRun): Promise<string> {
+  const runId = parseRunId(run_id ?? "");
+  const [sealed] = runId === null ? [] : await readRunTexts(records, runId, "requester");
+  if (sealed === undefined) return "nobody on record";
+  if (sealed.bytes === null) return "erased";
+  const { login, permission } = JSON.parse(new TextDecoder().decode(sealed.bytes)) as Requester;
+  return inLine(`${login} (${permission})`);
+}
+
+const policiesText = (ids: readonly string[]): string => {
+  if (ids.length === 0) return "no policy";
+  return `${ids.length === 1 ? "policy" : "policies"} ${ids.map((id) => `\`${id}\``).join(", ")}`;
+};
+
+async function actionText(records: Records, run: AuditedRun, action: AuditedRun["actions"][number]): Promise<string> {
   const actionId = parseActionId(action.action_id);
   const texts = actionId === null ? [] : await readActionTexts(records, actionId);
   const text = (field: string): string => {
@@ -75,9 +91,10 @@ async function actionText(records: Records, action: AuditedRun["actions"][number
   };
   return [
     `action      ${action.action_id}  ${inLine(action.tool)}`,
+    `asked by    ${await requesterText(records, run)}`,
     `proposed    ${text("raw")}`,
     `validated   ${text("arguments")}`,
-    `authorized  ${allowedText(action.event.allowed)}, by ${action.policy_ids.join(", ") || "no policy"}`,
+    `authorized  ${allowedText(action.event.allowed)}, by ${inLine(policiesText(action.policy_ids))}`,
     `effect      ${action.event.outcome} (${action.state})`,
     `result      ${text("result")}`,
     `digest      ${action.arguments_digest ?? "-"}`,

@@ -1,4 +1,4 @@
-import type { Clock, JsonObject, Requester } from "../domain/index.ts";
+import type { ActionId, Clock, JsonObject, Requester } from "../domain/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { AskApproval, PublishingDeps, RunDeps, RunEvent, RunReport } from "../run/index.ts";
 import type { Store } from "../store/index.ts";
@@ -35,6 +35,13 @@ export type Registration = {
 /** What happens in a demonstration: a line of its own, or an event of its run. */
 export type DemoEvent = { readonly kind: "step"; readonly text: string } | RunEvent;
 
+/** What is kept of a demonstration. */
+export type KeptRecord = {
+  /** Holds the arguments of the action that wrote last what was published. */
+  readonly argumentsFile: string | null;
+  readonly sizeBytes: number;
+};
+
 /** A demonstration whose run has ended. Everything is up until it is disposed. */
 export type Demo = AsyncDisposable & {
   readonly report: RunReport;
@@ -47,8 +54,10 @@ export type Demo = AsyncDisposable & {
   readonly hasSucceeded: boolean;
   readonly home: string;
   readonly places: readonly { readonly name: string; readonly address: string }[];
+  /** The action that wrote last what was published; null where nothing was. */
+  readonly publishedBy: ActionId | null;
   /** Its folder outlives it. */
-  keep(): Promise<void>;
+  keep(): Promise<KeptRecord>;
 };
 
 /** Who hears of a run, and whom it may ask. */

@@ -18,14 +18,21 @@ export function addDemoCommand(program: Command, deps: CliDeps, finish: (exitCod
     .action(async (options: DemoOptions) => finish(await demo(deps, options)));
 }
 
-async function demo(deps: CliDeps, { json, keep, real }: DemoOptions): Promise<number> {
+async function demo(deps: CliDeps, options: DemoOptions): Promise<number> {
+  const exitCode = await show(deps, options);
+  if (options.keep) deps.terminal.err("stopped\n");
+  return exitCode;
+}
+
+/** Nothing runs any more when it answers. */
+async function show(deps: CliDeps, { json, keep, real }: DemoOptions): Promise<number> {
   const { terminal } = deps;
   await using shown = await deps.demo({ isReal: real === true }, createView(deps));
-  if (keep) await shown.keep();
-  if (json) printJson(terminal, demoJson(shown));
-  else terminal.out(demoText(shown) + nextText(shown, keep === true));
-  if (keep) {
-    terminal.err(keptText(shown));
+  const kept = keep ? await shown.keep() : null;
+  if (json) printJson(terminal, demoJson(shown, kept !== null));
+  else terminal.out(demoText(shown) + nextText(shown, kept));
+  if (kept !== null) {
+    terminal.err(keptText(shown, kept));
     if (!deps.signal.aborted) await once(deps.signal, "abort");
   }
   return shown.hasSucceeded ? 0 : 1;

@@ -1,13 +1,13 @@
 import type { JsonObject } from "../domain/index.ts";
-import type { Demo } from "./cli-deps.ts";
+import type { Demo, KeptRecord } from "./cli-deps.ts";
 import { actionTable, reportJson, testsText } from "./run-report-view.ts";
 import { duration, inLine } from "./terminal.ts";
 
 /** The contract's object (architecture, section 1.7), with what the demonstration found out besides. */
-export function demoJson(demo: Demo): JsonObject {
+export function demoJson(demo: Demo, isKept: boolean): JsonObject {
   const { report, ledger, trace } = demo;
   return {
-    ...reportJson(report),
+    ...reportJson(isKept ? report : { ...report, patchKept: null }),
     ledger: { size: ledger.size, root_hash: ledger.rootHash, verified: ledger.verified },
     head_as_tested: demo.isHeadAsTested,
     trace: { spans: trace.spanCount, whole: trace.isWhole },
@@ -33,29 +33,34 @@ export function demoText(demo: Demo): string {
 }
 
 /** How to look further. What is not kept is gone when this is read. */
-export function nextText({ report, home }: Demo, isKept: boolean): string {
-  if (!isKept) return "\nTo trace one action yourself, keep it: npm run demo -- --keep\n";
-  const command = `COUNTERSIGN_HOME=${home} npx --no countersign`;
-  const action = report.actions.find(({ tool, state }) => tool === "edit_file" && state === "succeeded");
+export function nextText({ report, home, publishedBy, hasSucceeded }: Demo, kept: KeptRecord | null): string {
+  if (kept === null) return hasSucceeded ? "\nTo trace one action yourself, keep it: npm run demo -- --keep\n" : "";
+  const command = `COUNTERSIGN_HOME=${home} npx --no -- countersign`;
   const lines = [
     "",
     "Trace one action, from what was published back to what was proposed and decided:",
     `  ${command} audit find --run ${report.runId}`,
-    ...(action === undefined ? [] : [`  ${command} audit show ${action.actionId}`]),
+    ...(publishedBy === null ? [] : [`  ${command} audit show ${publishedBy}`]),
     `  ${command} audit verify`,
-    "Arguments that you know are found by their keyed hash, in the trace as well:",
-    `  ${command} audit hash --run ${report.runId} arguments.json`,
+    ...(kept.argumentsFile === null
+      ? []
+      : [
+          "Arguments that you know are found by their keyed hash, in the trace as well; here those of this action:",
+          `  ${command} audit hash --run ${report.runId} ${kept.argumentsFile}`,
+          `  ${command} audit find --arguments ${kept.argumentsFile}`,
+        ]),
   ];
   return lines.map((line) => `${line}\n`).join("");
 }
 
 /** While everything is left running. */
-export function keptText({ places, home }: Demo): string {
+export function keptText({ places, home }: Demo, { sizeBytes }: KeptRecord): string {
   const lines = [
     "",
     "still running:",
     ...places.map(({ name, address }) => `  ${name.padEnd(13)} ${address}`),
-    `Ctrl-C stops it; the record stays in ${home} until you remove that folder`,
+    `Ctrl-C stops it; the record stays in ${home} until you remove that folder:`,
+    `  rm -rf ${home}    # ${Math.ceil(sizeBytes / 1024 ** 2)} MiB`,
   ];
   return lines.map((line) => `${line}\n`).join("");
 }

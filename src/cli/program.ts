@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { CountersignError, isCountersignError } from "../domain/index.ts";
+import { CountersignError, errorCatalogue, isCountersignError } from "../domain/index.ts";
 import { addAuditCommands } from "./audit-commands.ts";
 import { addBenchCommand } from "./bench-command.ts";
 import type { CliDeps } from "./cli-deps.ts";
@@ -47,10 +47,32 @@ export async function runCommandLine(argv: readonly string[], deps: CliDeps): Pr
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    deps.terminal.err(plain(`countersign: ${errorLine(error)}\n`));
+    if (error instanceof CommanderError && isHelp(error)) return error.exitCode === 0 ? 0 : 2;
+    deps.terminal.err(plain(`countersign: ${errorLine(usageErrorOf(error, nameOf(program, argv)))}\n`));
+    if (error instanceof CommanderError) return 2;
     return isCountersignError(error) && usageCodes.has(error.code) ? 2 : 1;
   }
+}
+
+/** Help and version have been printed then. */
+const isHelp = ({ code, exitCode }: CommanderError): boolean => exitCode === 0 || code === "commander.help";
+
+/** Bad usage in our form, with the command whose help says more; any other error as it is. */
+function usageErrorOf(error: unknown, command: string): unknown {
+  const remedy = `see \`${command} --help\``;
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, "").replace(/'([^']*)'/, "`$1`");
+    return new CountersignError("USAGE", message, { remedy });
+  }
+  if (!isCountersignError(error, "USAGE") || error.remedy !== errorCatalogue.USAGE.remedy) return error;
+  return new CountersignError("USAGE", error.message, { cause: error, remedy });
+}
+
+/** The command that a command line means, as far as there is one. */
+function nameOf(program: Command, argv: readonly string[]): string {
+  const [first, ...rest] = argv;
+  const inner = program.commands.find((command) => command.name() === first);
+  return inner === undefined ? program.name() : `${program.name()} ${nameOf(inner, rest)}`;
 }
 
 /** One line: what was got and what is expected, then what to do. A bug shows where it happened instead. */
@@ -67,7 +89,7 @@ function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Comma
     )
     .version(deps.version)
     .exitOverride()
-    .configureOutput({ writeOut: deps.terminal.out, writeErr: deps.terminal.err });
+    .configureOutput({ writeOut: deps.terminal.out, writeErr: deps.terminal.err, outputError: () => undefined });
   addServeCommand(program, deps);
   addDemoCommand(program, deps, finish);
   addRunCommand(program, deps, finish);

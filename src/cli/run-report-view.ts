@@ -71,7 +71,7 @@ const actionJson = (outcome: ActionOutcome): JsonObject => ({
 /** The end of a run for a person: the action table, the verdict, where the patch is and how to look further. */
 export function reportText(report: RunReport): string {
   const { files, added, removed } = report.diffStat;
-  const kept = report.patchKept === null ? "none" : `npx --no ${report.patchKept}`;
+  const kept = report.patchKept === null ? "none" : `npx --no -- ${report.patchKept}`;
   const lines = [
     `conclusion  ${report.conclusion}: ${report.cause}`,
     ...(report.title === "" ? [] : [`title       ${report.title} (the model's)`]),
@@ -87,7 +87,7 @@ export function reportText(report: RunReport): string {
     `trace       ${report.traceId}`,
     `tokens      ${report.tokens.input} in, ${report.tokens.output} out`,
     `time        ${duration(report.durationMs)}`,
-    `look at     npx --no countersign audit show ${report.runId}`,
+    `look at     npx --no -- countersign audit show ${report.runId}`,
   ];
   return `\n${actionTable(report.actions)}\n${lines.map((line) => `${inLine(line)}\n`).join("")}`;
 }

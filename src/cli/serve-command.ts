@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Command } from "commander";
-import { CountersignError } from "../domain/index.ts";
+import { CountersignError, isCountersignError } from "../domain/index.ts";
 import type { CliDeps } from "./cli-deps.ts";
 import { plain } from "./terminal.ts";
 
@@ -28,15 +28,22 @@ async function serve(deps: CliDeps, { organization }: ServeOptions): Promise<voi
   say("stopping: runs under way are handed over");
 }
 
+function givenUp(error: unknown): never {
+  if (!isCountersignError(error, "ABORTED")) throw error;
+  throw new CountersignError("ABORTED", error.message, { cause: error, remedy: "start it again when you are ready" });
+}
+
 async function register(deps: CliDeps, options: ServeOptions): Promise<void> {
   const say = (line: string): void => deps.terminal.out(plain(`${line}\n`));
   const request = { publicAddress: options.register ?? "", organization: options.organization ?? null };
-  const { appId, installUrl, folder, hasWebhookSecret } = await deps.register(request, (formUrl, listening) => {
-    say(`listening at ${listening}`);
-    say(`open ${formUrl}\nin a browser where you are signed in to GitHub; Ctrl-C gives up`);
-  });
+  const { appId, installUrl, folder, hasWebhookSecret } = await deps
+    .register(request, (formUrl, listening) => {
+      say(`listening at ${listening}`);
+      say(`open ${formUrl}\nin a browser where you are signed in to GitHub; Ctrl-C gives up`);
+    })
+    .catch(givenUp);
   say(`registered App ${appId}; its credentials are in ${folder} (keep a copy in a safe place)`);
   if (!hasWebhookSecret) say("GitHub made no webhook secret: set one in the App's settings and in WEBHOOK_SECRET");
   say(`next, install it on your repositories: ${installUrl}`);
-  say("then start the service: npx --no countersign serve");
+  say("then start the service: npx --no -- countersign serve");
 }

@@ -39,7 +39,10 @@ export function table(texts: readonly (readonly string[])[]): string {
     [],
   );
   const line = (row: readonly string[]): string =>
-    row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join("  ");
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd();
   return rows.map((row) => `${line(row)}\n`).join("");
 }
 

@@ -1,3 +1,4 @@
+import type { ActionId } from "../domain/index.ts";
 import type { RunEvent, RunReport } from "../run/index.ts";
 import type { ReceivedTrace } from "./span-receiver.ts";
 
@@ -19,6 +20,13 @@ export type DemoEvent = { readonly kind: "step"; readonly text: string } | RunEv
 /** How long a part took. */
 export type Timing = { readonly part: string; readonly durationMs: number };
 
+/** What is kept of a demonstration. */
+export type KeptRecord = {
+  /** Holds the arguments of `publishedBy` as they were hashed; null where there are none. */
+  readonly argumentsFile: string | null;
+  readonly sizeBytes: number;
+};
+
 /** A demonstration whose run has ended. Everything is up until it is disposed; then nothing of it is left, unless kept. */
 export type Demo = AsyncDisposable & {
   readonly report: RunReport;
@@ -33,6 +41,8 @@ export type Demo = AsyncDisposable & {
   readonly home: string;
   /** What can be looked at while it is up. */
   readonly places: readonly { readonly name: string; readonly address: string }[];
+  /** Wrote last what was published; null where nothing was. */
+  readonly publishedBy: ActionId | null;
   /** The service folder outlives the demonstration. */
-  keep(): Promise<void>;
+  keep(): Promise<KeptRecord>;
 };

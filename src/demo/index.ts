@@ -6,7 +6,7 @@
  * repository with one commit).
  * Never: knows a path, a line or a fix beforehand; the model derives all of them from the tool results that it is sent.
  */
-export type { Demo, DemoEvent, DemoRequest } from "./demo-result.ts";
+export type { Demo, DemoEvent, DemoRequest, KeptRecord } from "./demo-result.ts";
 export type { Fault, FaultPlan, PlannedFault } from "./local-github/faults.ts";
 export type { HookDelivery, HookTarget } from "./local-github/hook.ts";
 export { type LocalGithub, type LocalGithubOptions, startLocalGithub } from "./local-github/local-github.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CountersignError } from "../domain/index.ts";
+import { type ActionId, CountersignError } from "../domain/index.ts";
 import type { RunEvent, RunReport } from "../run/index.ts";
 import type { Demo, DemoEvent, DemoRequest } from "./demo-result.ts";
 import {
@@ -11,6 +11,7 @@ import {
   repository,
 } from "./demo-world.ts";
 import { fetchHead } from "./fetched-head.ts";
+import { keepArguments, publishedByOf } from "./kept-record.ts";
 import { type RunWatch, watchRun } from "./watch-run.ts";
 
 /** A whole Countersign, as `serve` starts it. */
@@ -19,6 +20,8 @@ export type DemoCountersign = AsyncDisposable & {
   readonly webhookUrl: string;
   /** Verifies the ledger as it is stored. */
   verify(): Promise<{ readonly size: number; readonly rootHash: string; readonly ok: boolean }>;
+  /** The validated arguments of an action in canonical form; null where none are on record. */
+  argumentsOf(actionId: ActionId): Promise<Uint8Array | null>;
 };
 
 export type DemoDeps = DemoWorldDeps & {
@@ -41,11 +44,17 @@ const spansTimeoutMs = 15_000;
  */
 export async function openDemo(deps: DemoDeps, request: DemoRequest, signal: AbortSignal): Promise<Demo> {
   const startedAt = deps.clock();
+  const say = (text: string): void => deps.onEvent({ kind: "step", text });
+  say("making a database and a local GitHub ready");
   await using undo = new AsyncDisposableStack();
   const world = undo.use(await openDemoWorld(deps, request, signal));
   const watch = watchRun(deps.clock, deps.onEvent);
   const environment = { ...request.environment, ...environmentOf(world) };
   const countersign = undo.use(await deps.openCountersign(environment, watch.onEvent, signal));
+  let isKept = false;
+  undo.defer(() => {
+    if (!isKept) say("clearing up");
+  });
   const start = { part: "start", durationMs: deps.clock() - startedAt };
   tellWorld(deps, request, world, countersign);
 
@@ -56,6 +65,7 @@ export async function openDemo(deps: DemoDeps, request: DemoRequest, signal: Abo
   const { ok, size, rootHash } = await countersign.verify();
   signal.throwIfAborted();
 
+  const publishedBy = publishedByOf(report);
   const close = undo.move();
   return {
     report,
@@ -66,7 +76,13 @@ export async function openDemo(deps: DemoDeps, request: DemoRequest, signal: Abo
     hasSucceeded: isHeadAsTested === true && report.tests.after?.exitCode === 0 && ok,
     home: world.home.folder,
     places: placesOf(world, countersign, report),
-    keep: () => world.home.keep(),
+    publishedBy,
+    keep: async () => {
+      await world.home.keep();
+      isKept = true;
+      const bytes = publishedBy === null ? null : await countersign.argumentsOf(publishedBy);
+      return await keepArguments(world.home.folder, bytes);
+    },
     [Symbol.asyncDispose]: () => close.disposeAsync(),
   };
 }
@@ -112,7 +128,7 @@ async function compareHead(
 }
 
 function placesOf(
-  { github, issue }: DemoWorld,
+  { github, issue, model }: DemoWorld,
   countersign: DemoCountersign,
   { pullRequest }: RunReport,
 ): Demo["places"] {
@@ -121,5 +137,6 @@ function placesOf(
     ...(pullRequest === null ? [] : [{ name: "pull request", address: pullRequest.url }]),
     { name: "git", address: `${github.origin}/${repository}.git` },
     { name: "webhooks", address: countersign.webhookUrl },
+    { name: "model", address: `${model.baseUrl}, by the name ${model.name}` },
   ];
 }

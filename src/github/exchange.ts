@@ -21,7 +21,13 @@ export type Answered = {
 /** One request and what came of it. `not_sent`: it never left this machine (AUD-63). */
 export type Exchanged =
   | Answered
-  | { readonly kind: "lost"; readonly reason: "not_sent" | "timeout" | "reset" | "aborted"; readonly cause: unknown };
+  | {
+      readonly kind: "lost";
+      readonly reason: "not_sent" | "timeout" | "reset" | "aborted";
+      readonly cause: unknown;
+      /** Whom it was for. */
+      readonly host: string;
+    };
 
 export type Exchange = (request: ApiRequest, authorization: Secret | null, signal: AbortSignal) => Promise<Exchanged>;
 
@@ -50,17 +56,17 @@ const answered = (response: unknown): Answered => ({
   body: field(response, "data"),
 });
 
-type Signals = { readonly given: AbortSignal; readonly timeout: AbortSignal };
+type Sent = { readonly given: AbortSignal; readonly timeout: AbortSignal; readonly host: string };
 
 /** What became of a request that Octokit threw for: an answer all the same, or none. */
-function exchangedOf(error: unknown, { given, timeout }: Signals): Exchanged {
+function exchangedOf(error: unknown, { given, timeout, host }: Sent): Exchanged {
   const response = field(error, "response");
   if (response !== undefined) return answered(response);
   const cause = innermost(error);
-  if (given.aborted) return { kind: "lost", reason: "aborted", cause };
-  if (timeout.aborted) return { kind: "lost", reason: "timeout", cause };
+  if (given.aborted) return { kind: "lost", reason: "aborted", cause, host };
+  if (timeout.aborted) return { kind: "lost", reason: "timeout", cause, host };
   const code = field(cause, "code");
-  return { kind: "lost", reason: typeof code === "string" && notSent.test(code) ? "not_sent" : "reset", cause };
+  return { kind: "lost", reason: typeof code === "string" && notSent.test(code) ? "not_sent" : "reset", cause, host };
 }
 
 /** One Octokit without plugins: it neither retries nor waits, and follows no redirect (AUD-64, SEC-113). */
@@ -85,7 +91,7 @@ export function createExchange(
       });
       return answered(response);
     } catch (error) {
-      return exchangedOf(error, { given, timeout });
+      return exchangedOf(error, { given, timeout, host: new URL(settings.apiUrl).host });
     }
   }
 

@@ -104,9 +104,12 @@ export function failureOf(request: ApiRequest, answer: Answered, now: number): C
   });
 }
 
+const isRefusal = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
+
 /** The error for a request without an answer. */
 export function lossOf(request: ApiRequest, exchanged: Extract<Exchanged, { kind: "lost" }>): CountersignError {
-  const { reason, cause } = exchanged;
+  const { reason, cause, host } = exchanged;
   const words = {
     not_sent: "can't be reached",
     timeout: "did not answer in time",
@@ -114,7 +117,8 @@ export function lossOf(request: ApiRequest, exchanged: Extract<Exchanged, { kind
     aborted: "was not waited for",
   };
   const lost = reason === "timeout" ? "timeout" : "reset";
-  return new CountersignError("GITHUB_UNAVAILABLE", `GitHub ${words[reason]} at \`${nameOf(request)}\``, {
+  const what = isRefusal(cause) ? `GitHub's host \`${host}\` refused the connection` : `GitHub ${words[reason]}`;
+  return new CountersignError("GITHUB_UNAVAILABLE", `${what} at \`${nameOf(request)}\``, {
     cause,
     details: {
       request: nameOf(request),

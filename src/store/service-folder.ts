@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CountersignError } from "../domain/index.ts";
@@ -27,6 +28,24 @@ export async function makeHome(path: string): Promise<string> {
   const isOurs = (await stat(home)).uid === process.getuid?.();
   if (isOurs && (await readdir(home)).length === 0) await chmod(home, 0o711);
   return home;
+}
+
+/**
+ * Throws `STORE_PATH_UNREACHABLE` where we are root and home is another user's: what root makes there would lock that user
+ * out of its own service.
+ */
+export async function refuseForeignHome(home: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return;
+  const found = await stat(home).catch(() => null); // what can't be looked at is told by whoever opens it
+  if (found === null || found.uid === 0) return;
+  throw new CountersignError(
+    "STORE_PATH_UNREACHABLE",
+    `\`${home}\` belongs to user id ${found.uid}, and this is root`,
+    {
+      details: { uid: found.uid },
+      remedy: `run it as that user, for example with \`sudo -u '#${found.uid}'\`, or set COUNTERSIGN_HOME to a folder of root's`,
+    },
+  );
 }
 
 /**
@@ -79,7 +98,28 @@ export function translateFileError(error: unknown, home: string): unknown {
   return new CountersignError("STORE_PATH_UNREACHABLE", `\`${at}\` can't be used by user id ${uid}: ${code}`, {
     cause: error,
     details: { uid, code },
+    ...ownerRemedy(at, home, uid),
   });
+}
+
+/** Below a home that can be entered, the way in is closed by whoever owns what lies there. */
+function ownerRemedy(at: string, home: string, uid: number): { readonly remedy?: string } {
+  for (let folder = at; folder.startsWith(home); folder = dirname(folder)) {
+    const owner = ownerOf(folder);
+    if (owner !== null && owner !== uid) {
+      return { remedy: `\`${folder}\` belongs to user id ${owner}: run as that user, or give it to user id ${uid}` };
+    }
+    if (folder === dirname(folder)) break;
+  }
+  return {};
+}
+
+function ownerOf(path: string): number | null {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return null;
+  }
 }
 
 /** Where the parts of the store lie below home. */

@@ -262,7 +262,7 @@ describe("registering an App", () => {
   it("says so where the port is taken", async () => {
     const { ended } = await start({ port: Number(new URL(github.url).port) });
 
-    expect(await ended).toMatch(/^port `\d+` of `127\.0\.0\.1` can't be listened on; .* \[CONFIG_INVALID\]$/);
+    expect(await ended).toMatch(/^port `\d+` of `127\.0\.0\.1` is taken by another program; .* \[CONFIG_INVALID\]$/);
   });
 
   it("ends with the reason of the signal and leaves nothing open", async () => {

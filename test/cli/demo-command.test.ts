@@ -25,10 +25,11 @@ function aDemo(change: Partial<Demo> = {}, done: string[] = []): Demo {
     ],
     hasSucceeded: true,
     home: "/srv/demo-1",
+    publishedBy: edit.actionId,
     places: [{ name: "pull request", address: pullRequest.url }],
     keep: () => {
       done.push("kept");
-      return Promise.resolve();
+      return Promise.resolve({ argumentsFile: "/srv/demo-1/arguments.json", sizeBytes: 41_000_000 });
     },
     [Symbol.asyncDispose]: () => {
       done.push("disposed");
@@ -55,7 +56,7 @@ describe("demo", () => {
     expect(ended.out).toMatchInlineSnapshot(`
       "
       ACTION     DECISION  STATE      RESULT  TIME   REASON
-      edit_file  allow     succeeded  ok      12 ms  
+      edit_file  allow     succeeded  ok      12 ms
 
       pull request  #2  http://127.0.0.1:4000/octo-org/bookings/pull/2
       change        1 file, +1 -1
@@ -72,11 +73,14 @@ describe("demo", () => {
   });
 
   it("prints one JSON object alone where it is asked to", async () => {
-    const ended = await commandLine(["demo", "--json"], { demo: () => Promise.resolve(aDemo()) });
+    const ended = await commandLine(["demo", "--json"], {
+      demo: () => Promise.resolve(aDemo({ report: aReport({ pullRequest, patchKept: "countersign runs patch 1" }) })),
+    });
 
     expect(ended).toMatchObject({ exitCode: 0, err: "" });
     expect(JSON.parse(ended.out)).toMatchObject({
       pull_request: { number: 2, head_sha: pullRequest.headSha },
+      patch_kept: null,
       head_as_tested: true,
       ledger: { size: 9, root_hash: "BBBB", verified: true },
       trace: { spans: 12, whole: true },
@@ -103,6 +107,7 @@ describe("demo", () => {
     expect(ended.out).toContain("head          -, none\n");
     expect(ended.out).toContain("3 spans received, NOT WHOLE\n");
     expect(ended.out).toContain("root BBBB, NOT VERIFIED\n");
+    expect(ended.out).not.toContain("To trace one action");
   });
 
   it("names commands and addresses that are good as long as it is kept, and ends at the signal", async () => {
@@ -115,9 +120,13 @@ describe("demo", () => {
     });
 
     expect(ended.exitCode).toBe(0);
-    expect(ended.out).toContain(`  COUNTERSIGN_HOME=/srv/demo-1 npx --no countersign audit show ${edit.actionId}\n`);
+    const command = "  COUNTERSIGN_HOME=/srv/demo-1 npx --no -- countersign";
+    expect(ended.out).toContain(`${command} audit show ${edit.actionId}\n`);
+    expect(ended.out).toContain(`${command} audit find --arguments /srv/demo-1/arguments.json\n`);
     expect(ended.err).toContain(`  pull request  ${pullRequest.url}\n`);
-    expect(ended.err).toContain("the record stays in /srv/demo-1 until you remove that folder\n");
+    expect(ended.err).toContain("the record stays in /srv/demo-1 until you remove that folder:\n");
+    expect(ended.err).toContain("  rm -rf /srv/demo-1    # 40 MiB\n");
+    expect(ended.err).toMatch(/\nstopped\n$/);
     expect(done).toEqual(["kept", "disposed"]);
   });
 });

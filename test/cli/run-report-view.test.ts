@@ -67,7 +67,7 @@ describe("the report for people", () => {
       "tests       npm test: before exit 1, 2 passed, 1 failed, after exit 0, 2 passed, 0 failed\n",
     );
     expect(text).toContain("change      1 file, +3 -2\n");
-    expect(text).toContain("patch       npx --no countersign runs patch 1\n");
+    expect(text).toContain("patch       npx --no -- countersign runs patch 1\n");
     expect(text).toContain("ledger      7 entries, root AAAA, verified\n");
   });
 

@@ -88,7 +88,7 @@ describe("serve --register", () => {
         "in a browser where you are signed in to GitHub; Ctrl-C gives up",
         "registered App 77; its credentials are in /srv/countersign/keys/github-app (keep a copy in a safe place)",
         "next, install it on your repositories: https://github.com/apps/countersign/installations/new",
-        "then start the service: npx --no countersign serve",
+        "then start the service: npx --no -- countersign serve",
         "",
       ].join("\n"),
     });

@@ -54,10 +54,13 @@ function expectOneLine(ended: Ended, exitCode: number, line: RegExp): void {
 
 describe("the command line", () => {
   it.each([
-    [["fly"], /^error: unknown command 'fly'/],
-    [["run", "--repo", ".", "--issue", "issue.md", "--fast"], /^error: unknown option '--fast'/],
-    [["run", "--repo", "."], /^error: required option '--issue <file.md>' not specified$/],
-    [["audit", "show"], /^error: missing required argument 'id'$/],
+    [["fly"], /^countersign: unknown command `fly`; see `countersign --help` \[USAGE\]$/],
+    [
+      ["run", "--repo", ".", "--issue", "issue.md", "--fast"],
+      /^countersign: unknown option `--fast`; see `countersign run --help` \[USAGE\]$/,
+    ],
+    [["run", "--repo", "."], /^countersign: required option `--issue <file.md>` not specified; .*\[USAGE\]$/],
+    [["audit", "show"], /^countersign: missing required argument `id`; see `countersign audit show --help` \[USAGE\]$/],
     [["runs", "show", "nonsense"], /^countersign: there is no run `nonsense` .*\[NOT_FOUND\]$/],
   ])("%j ends with one line", async (argv, line) => {
     const ended = await countersign.command(argv);

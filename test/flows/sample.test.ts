@@ -138,7 +138,7 @@ describe("the record of the run", () => {
     const text = await printed("audit", "show", id);
     const one = readJson(AuditedRun, { stdout: await printed("audit", "show", id, "--json"), stderr: "" });
 
-    expect(text).toContain("authorized  no, by floor:github_workflows");
+    expect(text).toContain("authorized  no, by policy `floor:github_workflows`");
     expect(text).toContain('proposed    {"path":".github/workflows/tests.yml"');
     expect(one).toMatchObject({ run_id: report.run_id, actions: [{ action_id: id, state: "denied" }] });
   });
