@@ -99,6 +99,8 @@ describe("serve", () => {
     other.close();
 
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(ended.stderr).toContain(`port \`${port}\` of \`127.0.0.1\` is taken by another program; set PORT to a free port`);
+    expect(ended.stderr).toContain(
+      `port \`${port}\` of \`127.0.0.1\` is taken by another program; set PORT to a free port`,
+    );
   });
 });
