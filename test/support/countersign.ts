@@ -41,12 +41,12 @@ export type Countersign = AsyncDisposable & {
   readonly command: (argv: readonly string[], environment?: Environment) => Promise<Ended>;
 };
 
-/** Distinct for each home of each process: two sandboxes of one user id would share the limit of processes. */
+/** Distinct for each home of each process, and more than any test works on runs at once: each needs one of its own. */
 let homes = 0;
 function runUids(): string {
   homes += 1;
-  const first = 60_600 + ((process.pid * 7 + homes) % 440) * 8;
-  return `${first}-${first + 7}`;
+  const first = 60_600 + ((process.pid * 7 + homes) % 220) * 16;
+  return `${first}-${first + 15}`;
 }
 
 /**
