@@ -136,13 +136,11 @@ function reply(response: ServerResponse, status: number, body: JsonObject): void
 
 function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((done, fail) => {
-    const refuse = (cause: unknown): void =>
-      fail(
-        new CountersignError("CONFIG_INVALID", `port \`${port}\` of \`${host}\` can't be listened on`, {
-          cause,
-          remedy: "set PORT to a free port and HOST to an address of this machine",
-        }),
-      );
+    const refuse = (cause: NodeJS.ErrnoException): void => {
+      const why = cause.code === "EADDRINUSE" ? "is taken by another program" : "can't be listened on";
+      const remedy = "set PORT to a free port and HOST to an address of this machine";
+      fail(new CountersignError("CONFIG_INVALID", `port \`${port}\` of \`${host}\` ${why}`, { cause, remedy }));
+    };
     server.once("error", refuse);
     server.listen(port, host, () => {
       server.off("error", refuse);
