@@ -6,22 +6,16 @@ import {
   type NewEntry,
   newActionId,
   newDecisionId,
+  plainEntry,
   type RunId,
 } from "../domain/index.ts";
 
 /** An entry about a run as a whole, about as large as most are. */
 export function anEntry(runId: RunId, changes: Partial<NewEntry> = {}): NewEntry {
   return {
+    ...plainEntry,
     type: "turn",
     runId,
-    attempt: 0,
-    traceId: null,
-    actionId: null,
-    state: null,
-    try: null,
-    decisionId: null,
-    deliveryId: null,
-    parentId: null,
     actor: { kind: "run", runId },
     evidence: { turn: 1, answered: true, finishReason: "tool_calls", callCount: 1 },
     ...changes,

@@ -91,7 +91,15 @@ export {
 } from "./json.ts";
 export { parseStrictJson } from "./json-text.ts";
 export { canonicalBytes, checkPlainValue } from "./json-value.ts";
-export type { Actor, Checkpoint, EntryType, LedgerEntry, NewEntry, SealedField } from "./ledger-entry.ts";
+export {
+  type Actor,
+  type Checkpoint,
+  type EntryType,
+  type LedgerEntry,
+  type NewEntry,
+  plainEntry,
+  type SealedField,
+} from "./ledger-entry.ts";
 export { type Refusal, type RefusalCode, refusalCodes } from "./refusal.ts";
 export {
   type Conclusion,

@@ -40,6 +40,20 @@ export type NewEntry = {
   readonly evidence: JsonObject;
 };
 
+/** What an entry of the system is about where nothing else is said: no run, no action, no delivery. */
+export const plainEntry = {
+  runId: null,
+  attempt: 0,
+  traceId: null,
+  actionId: null,
+  state: null,
+  try: null,
+  decisionId: null,
+  deliveryId: null,
+  parentId: null,
+  actor: { kind: "system" },
+} as const satisfies Omit<NewEntry, "type" | "evidence">;
+
 /** An entry as stored: the canonical JSON bytes of this object are the body that is hashed (AUD-41). */
 export type LedgerEntry = NewEntry & {
   readonly version: 1;

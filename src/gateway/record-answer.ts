@@ -6,6 +6,7 @@ import {
   assertNever,
   type JsonObject,
   type NewEntry,
+  plainEntry,
   type Refusal,
 } from "../domain/index.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -86,16 +87,11 @@ export async function recordIgnoredAnswer(
   answer: ApprovalAnswer,
 ): Promise<void> {
   const entry: NewEntry = {
+    ...plainEntry,
     type: "run",
     runId: run.runId,
     attempt: run.attempt,
     traceId: run.traceId,
-    actionId: null,
-    state: null,
-    try: null,
-    decisionId: null,
-    deliveryId: null,
-    parentId: null,
     actor: actorOf(answer),
     evidence: {
       kind: "answer_ignored",

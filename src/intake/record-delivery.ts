@@ -1,4 +1,12 @@
-import type { DeliveryAnswer, DeliveryCode, DeliveryResult, JsonObject, NewEntry, RunId } from "../domain/index.ts";
+import {
+  type DeliveryAnswer,
+  type DeliveryCode,
+  type DeliveryResult,
+  type JsonObject,
+  type NewEntry,
+  plainEntry,
+  type RunId,
+} from "../domain/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Reading, SignedDelivery } from "./reading.ts";
@@ -151,17 +159,9 @@ function placeOf(reading: Reading) {
 function deliveryEntry(delivery: SignedDelivery, reading: Reading, settlement: Settlement): NewEntry {
   const { result, code, runId, detail } = settlement;
   return {
+    ...plainEntry,
     type: "service",
-    runId: null,
-    attempt: 0,
-    traceId: null,
-    actionId: null,
-    state: null,
-    try: null,
-    decisionId: null,
     deliveryId: delivery.deliveryId,
-    parentId: null,
-    actor: { kind: "system" },
     evidence: {
       kind: "delivery",
       event: reading.event,

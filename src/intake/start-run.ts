@@ -5,6 +5,7 @@ import {
   newRunId,
   nonceSizeBytes,
   type Permission,
+  plainEntry,
   type RunId,
   type Trigger,
   type TriggerVerb,
@@ -92,16 +93,11 @@ function queuedBatch(deps: AcceptDeps, runId: RunId, trigger: Trigger) {
   const nonce = { bytes: deps.randomBytes(nonceSizeBytes), isNew: true };
   const { sealed, commitments } = sealCommitted(null, nonce, encoded);
   const entry: NewEntry = {
+    ...plainEntry,
     type: "run",
     runId,
-    attempt: 0,
     traceId: deps.keys.traceId(runId),
-    actionId: null,
-    state: null,
-    try: null,
-    decisionId: null,
     deliveryId: trigger.deliveryId,
-    parentId: null,
     actor: { kind: "person", reference },
     evidence: {
       status: "queued",

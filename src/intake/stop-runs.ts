@@ -2,6 +2,7 @@ import {
   type DeliveryCode,
   type NewEntry,
   nonceSizeBytes,
+  plainEntry,
   type RunId,
   type StopCause,
   type TraceId,
@@ -142,16 +143,12 @@ function stopBatch(deps: AcceptDeps, stop: Stop, runs: readonly LiveRun[]): NewB
     runs.length === 1 ? sealCommitted(null, nonce, { stop_requester: text }) : { sealed: [], commitments: null };
   const entries = runs.map(
     ({ runId, traceId, attempt }): NewEntry => ({
+      ...plainEntry,
       type: "run",
       runId,
       attempt,
       traceId,
-      actionId: null,
-      state: null,
-      try: null,
-      decisionId: null,
       deliveryId: stop.delivery.deliveryId,
-      parentId: null,
       actor: { kind: "person", reference },
       evidence: {
         kind: "stop_requested",

@@ -6,6 +6,7 @@ import {
   type LedgerEntry,
   type NewEntry,
   newEntryId,
+  plainEntry,
   type RandomBytes,
   type RunId,
   type SealedField,
@@ -109,17 +110,8 @@ export function prepareBatch(
 function clockStep(nowMs: number, lastMs: number | null): NewEntry | null {
   if (lastMs === null || nowMs >= lastMs - clockStepMs) return null;
   return {
+    ...plainEntry,
     type: "service",
-    runId: null,
-    attempt: 0,
-    traceId: null,
-    actionId: null,
-    state: null,
-    try: null,
-    decisionId: null,
-    deliveryId: null,
-    parentId: null,
-    actor: { kind: "system" },
     evidence: { kind: "clock_step", from: new Date(lastMs).toISOString(), to: new Date(nowMs).toISOString() },
   };
 }

@@ -4,6 +4,7 @@ import {
   type JsonValue,
   type NewEntry,
   nonceSizeBytes,
+  plainEntry,
   type RandomBytes,
   type Run,
   type RunStatus,
@@ -33,17 +34,11 @@ export function runBatch(
   const nonce = { bytes: randomBytes(nonceSizeBytes), isNew: true };
   const { sealed, commitments } = sealCommitted(null, nonce, encoded);
   const entry: NewEntry = {
+    ...plainEntry,
     type,
     runId: run.runId,
     attempt: run.attempt,
     traceId: run.traceId,
-    actionId: null,
-    state: null,
-    try: null,
-    decisionId: null,
-    deliveryId: null,
-    parentId: null,
-    actor: { kind: "system" },
     evidence: texts === undefined ? evidence : { ...evidence, commitments },
   };
   return { entries: [entry], sealed: texts === undefined ? [] : sealed };

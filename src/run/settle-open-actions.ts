@@ -1,5 +1,13 @@
-import type { ActionId, ActionState, CancelCause, JsonObject, NewEntry, Run } from "../domain/index.ts";
-import { statesAtRest } from "../domain/index.ts";
+import {
+  type ActionId,
+  type ActionState,
+  type CancelCause,
+  type JsonObject,
+  type NewEntry,
+  plainEntry,
+  type Run,
+  statesAtRest,
+} from "../domain/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RunDeps } from "./run-deps.ts";
 
@@ -67,6 +75,7 @@ function stepsToRest({ state }: OpenAction, cause: CancelCause): readonly Step[]
 
 function stepEntry(run: Pick<Run, "runId" | "traceId" | "attempt">, open: OpenAction, step: Step): NewEntry {
   return {
+    ...plainEntry,
     type: "action",
     runId: run.runId,
     attempt: run.attempt,
@@ -74,10 +83,6 @@ function stepEntry(run: Pick<Run, "runId" | "traceId" | "attempt">, open: OpenAc
     actionId: open.actionId,
     state: step.state,
     try: open.try > 0 ? open.try : null,
-    decisionId: null,
-    deliveryId: null,
-    parentId: null,
-    actor: { kind: "system" },
     evidence: step.evidence,
   };
 }
