@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { neededPermissions } from "../github/index.ts";
 
 /** The few answers of GitHub that taking a delivery needs, on loopback and at once: everybody may write everywhere. */
 export type PermissionServer = AsyncDisposable & { readonly apiUrl: string };
@@ -9,7 +10,11 @@ const tokenMs = 3_600_000;
 
 export async function startPermissionServer(clock: () => number): Promise<PermissionServer> {
   const answers: readonly (readonly [RegExp, (found: string) => object])[] = [
-    [/^\/app$/, () => ({ id: 4711, slug: "bench", name: "Bench", permissions: {}, events: [] })],
+    [/^\/app$/, () => ({ id: 4711, slug: "bench", name: "Bench", permissions: neededPermissions, events: [] })],
+    [
+      /^\/app\/installations$/,
+      () => [{ id: 1, account: { login: "bench" }, suspended_at: null, permissions: neededPermissions }],
+    ],
     [/^\/users\/(.+)$/, (login) => ({ id: 90_001, login })],
     [
       /^\/app\/installations\/(\d+)\/access_tokens$/,
@@ -22,7 +27,7 @@ export async function startPermissionServer(clock: () => number): Promise<Permis
   ];
   const server = createServer((request, response) => {
     request.resume();
-    const path = decodeURIComponent(request.url ?? "");
+    const [path = ""] = decodeURIComponent(request.url ?? "").split("?");
     for (const [form, answer] of answers) {
       const found = form.exec(path);
       if (found !== null) return reply(response, request.method === "POST" ? 201 : 200, answer(found[1] ?? ""));
