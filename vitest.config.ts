@@ -7,8 +7,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     reporters: ["default", new ClosingLine()],
     globalSetup: ["test/support/test-store-setup.ts"],
-    // A test file mostly waits: for a database, a sandbox, a pace. Vitest's own choice would be one worker on two cores.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Flows wait much of their time: for a disk, a pause before another look, a lease. One more file than there are cores fills it.
+    maxWorkers: availableParallelism() + 1,
     // Real databases and real disks: a busy machine needs its time.
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -1,4 +1,4 @@
-import OpenAI, { APIConnectionError, APIError } from "openai";
+import type { APIError, OpenAI } from "openai";
 import type { Clock, RandomBytes } from "../domain/index.ts";
 import { accumulateStream } from "./accumulate-stream.ts";
 import type { ModelClient, ModelEvent, ModelRequest, ModelResponse } from "./model.ts";
@@ -31,10 +31,12 @@ export const defaultSilenceMs = 120_000;
 /** What this server has taught us about its requests (ACI-94): kept for the client's life. */
 type Dialect = { outputLimit: "max_tokens" | "max_completion_tokens"; asksUsage: boolean };
 
+type Opened = { readonly client: OpenAI; readonly errors: Pick<typeof OpenAI, "APIConnectionError" | "APIError"> };
+
 type Session = {
   readonly deps: OpenAiModelDeps;
   readonly options: OpenAiModelOptions;
-  readonly client: OpenAI;
+  readonly open: () => Promise<Opened>;
   readonly dialect: Dialect;
 };
 
@@ -47,7 +49,19 @@ type Attempt =
  * answers in one piece is understood too). Its errors name host, model and status, never the key.
  */
 export function createOpenAiModel(deps: OpenAiModelDeps, options: OpenAiModelOptions): ModelClient {
-  const client = new OpenAI({
+  let opened: Promise<Opened> | null = null;
+  const open = (): Promise<Opened> => {
+    opened ??= openClient(options);
+    return opened;
+  };
+  const session: Session = { deps, options, open, dialect: { outputLimit: "max_tokens", asksUsage: true } };
+  return (request, onEvent, signal) => askWithRetries(session, request, onEvent, signal);
+}
+
+/** Loaded at the first request: of all that a command loads the package is a seventh, and most commands ask no model. */
+async function openClient(options: OpenAiModelOptions): Promise<Opened> {
+  const { OpenAI: Client } = await import("openai");
+  const client = new Client({
     baseURL: options.baseUrl,
     apiKey: options.apiKey ?? "none",
     ...(options.apiKey === null ? { defaultHeaders: { Authorization: null } } : {}),
@@ -61,8 +75,7 @@ export function createOpenAiModel(deps: OpenAiModelDeps, options: OpenAiModelOpt
     logLevel: "off",
     fetchOptions: { redirect: "manual" }, // prompts go to the configured host and to no other
   });
-  const session: Session = { deps, options, client, dialect: { outputLimit: "max_tokens", asksUsage: true } };
-  return (request, onEvent, signal) => askWithRetries(session, request, onEvent, signal);
+  return { client, errors: Client };
 }
 
 async function askWithRetries(
@@ -115,7 +128,8 @@ async function askOnce(
   onEvent: (event: ModelEvent) => void,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const { options, client, deps } = session;
+  const { options, deps } = session;
+  const { client, errors } = await session.open();
   const body = toBody(session, request);
   const inputTokens = tokensOf(JSON.stringify(body).length);
   const accumulator = accumulateStream(onEvent);
@@ -134,7 +148,7 @@ async function askOnce(
   } catch (error) {
     signal.throwIfAborted();
     if (silence.signal.aborted) return failed({ kind: "silent", silenceMs: options.silenceMs });
-    const failure = failureOf(error, deps.clock());
+    const failure = failureOf(errors, error, deps.clock());
     if (failure === null) throw error;
     return failed(failure);
   }
@@ -152,9 +166,9 @@ function toBody({ options, dialect }: Session, { messages, tools, maxOutputToken
 }
 
 /** What an error says of the server; null where it is a bug of ours. */
-function failureOf(error: unknown, nowMs: number): Failure | null {
-  if (error instanceof APIConnectionError) return { kind: "connection", words: causeOf(error) };
-  if (error instanceof APIError) return apiFailure(error, nowMs);
+function failureOf(errors: Opened["errors"], error: unknown, nowMs: number): Failure | null {
+  if (error instanceof errors.APIConnectionError) return { kind: "connection", words: causeOf(error) };
+  if (error instanceof errors.APIError) return apiFailure(error, nowMs);
   const isTransport = error instanceof TypeError && error.cause instanceof Error; // how fetch tells of a broken body
   return isTransport ? { kind: "connection", words: causeOf(error) } : null;
 }

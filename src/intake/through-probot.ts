@@ -1,9 +1,11 @@
-import { type Options, Probot } from "probot";
+import type { Options, Probot } from "probot";
 import { CountersignError, type Secret } from "../domain/index.ts";
 import type { SignedDelivery } from "./reading.ts";
 
 /** Hands a delivery to Probot's `receive` and answers with what the one handler made of it. */
 export type Receive<Value> = (delivery: SignedDelivery, signal: AbortSignal) => Promise<Value>;
+
+type ProbotSettings = { readonly appId: number; readonly privateKey: Secret; readonly secret: Secret };
 
 type InHand<Value> = {
   readonly delivery: SignedDelivery;
@@ -16,25 +18,22 @@ type InHand<Value> = {
  * event), no handler but ours. It hands on the payload object itself, which is how a delivery finds what belongs to it.
  */
 export function throughProbot<Value>(
-  settings: { readonly appId: number; readonly privateKey: Secret; readonly secret: Secret },
+  settings: ProbotSettings,
   handle: (delivery: SignedDelivery, signal: AbortSignal) => Promise<Value>,
 ): Receive<Value> {
-  const probot = new Probot({
-    appId: settings.appId,
-    privateKey: settings.privateKey.reveal(),
-    secret: settings.secret.reveal(),
-    log: silentLog,
-  });
   const inHand = new WeakMap<object, InHand<Value>>();
-  probot.onAny(async ({ payload }) => {
+  const settle: Handler = async ({ payload }) => {
     const received = inHand.get(payload);
     if (received === undefined) return;
     received.settled = await handle(received.delivery, received.signal).then(
       (value) => ({ value }),
       (error: unknown) => ({ error }),
     );
-  });
+  };
+  const opening = openProbot(settings, settle);
+  opening.catch(() => undefined); // each delivery is told
   return async (delivery, signal) => {
+    const probot = await opening;
     const received: InHand<Value> = { delivery, signal, settled: null };
     inHand.set(delivery.payload, received);
     const event = { id: delivery.deliveryId, name: delivery.eventName, payload: delivery.payload };
@@ -44,6 +43,21 @@ export function throughProbot<Value>(
     if ("error" in settled) throw settled.error;
     return settled.value;
   };
+}
+
+type Handler = Parameters<Probot["onAny"]>[0];
+
+/** Loaded here, since no command but `serve` and the demonstration takes deliveries, and loading is most of a command's start. */
+async function openProbot(settings: ProbotSettings, handler: Handler): Promise<Probot> {
+  const { Probot: App } = await import("probot");
+  const probot = new App({
+    appId: settings.appId,
+    privateKey: settings.privateKey.reveal(),
+    secret: settings.secret.reveal(),
+    log: silentLog,
+  });
+  probot.onAny(handler);
+  return probot;
 }
 
 const silent = (): void => undefined;

@@ -7,7 +7,7 @@
 export type { AuditEvent, AuditedAction } from "./audited-action.ts";
 export { type ActionFilter, type FoundAction, type FoundActions, findActions } from "./find-actions.ts";
 export { type Keys, openKeys, type Sealed, type SealPlace } from "./keys.ts";
-export { type Ledger, type LedgerDeps, openLedger } from "./ledger.ts";
+export { type Ledger, openLedger } from "./ledger.ts";
 export {
   appendLeaves,
   emptyTree,

@@ -119,8 +119,8 @@ function createKeys(unlocked: Unlocked): Keys {
     instanceId,
     markerKey: instanceKey("github-marker"),
     createRun: async (runId) => {
-      await make(unlocked.folder, saltName(runId), keySizeBytes);
-      await dataKey(unlocked, runId, wholeRun, "make");
+      const salt = make(unlocked.folder, saltName(runId), keySizeBytes);
+      await Promise.all([salt, dataKey(unlocked, runId, wholeRun, "make")]);
     },
     runKey: async (runId) => {
       const known = unlocked.runKeys.get(runId);

@@ -1,4 +1,4 @@
-import { fromKysely, PgBoss } from "pg-boss";
+import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { CountersignError, type JsonObject } from "../domain/index.ts";
 import type { Transaction } from "./database.ts";
 
@@ -60,7 +60,9 @@ type QueueDeps = { notice(line: string): void };
 export type StartedQueue = Queue & { stop(): Promise<void> };
 
 export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<StartedQueue> {
-  const boss = createBoss(deps, databaseUrl);
+  const { fromKysely, PgBoss: Boss } = await import("pg-boss"); // what reads records alone is spared the loading
+  const boss = new Boss(bossOptions(databaseUrl));
+  tellTroubles(deps, boss);
   await boss.start().catch((cause: unknown) => unavailable(cause));
   const made = new Map<string, Promise<void>>();
   const makeQueue = (name: string): Promise<void> => {
@@ -98,25 +100,25 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
   };
 }
 
-function createBoss(deps: QueueDeps, databaseUrl: string): PgBoss {
-  const boss = new PgBoss({
-    connectionString: databaseUrl,
-    schema,
-    application_name: "countersign queue",
-    max: 4,
-    schedule: false,
-    useListenNotify: true,
-    monitorIntervalSeconds,
-    // Spans and metrics of ours have names and content of our own choice (AUD-75, AUD-76).
-    openTelemetry: { enabled: false },
-  });
+const bossOptions = (databaseUrl: string): ConstructorOptions => ({
+  connectionString: databaseUrl,
+  schema,
+  application_name: "countersign queue",
+  max: 4,
+  schedule: false,
+  useListenNotify: true,
+  monitorIntervalSeconds,
+  // Spans and metrics of ours have names and content of our own choice (AUD-75, AUD-76).
+  openTelemetry: { enabled: false },
+});
+
+/** A lost database fails every poll: it is said once. */
+function tellTroubles(deps: QueueDeps, boss: PgBoss): void {
   let lastTrouble = "";
   boss.on("error", ({ message }) => {
-    // A lost database fails every poll: say it once.
     if (message !== lastTrouble) deps.notice(`the queue has trouble: ${message}`);
     lastTrouble = message;
   });
-  return boss;
 }
 
 function unavailable(cause: unknown): never {

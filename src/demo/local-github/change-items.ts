@@ -15,7 +15,7 @@ export function itemOf(repository: Repository, number: number): Item {
   return item;
 }
 
-export const nextNumber = (repository: Repository): number => Math.max(0, ...repository.items.keys()) + 1;
+const nextNumber = (repository: Repository): number => Math.max(0, ...repository.items.keys()) + 1;
 
 /** Issues and pull requests send the same changes under different events. */
 async function tellItem(world: World, repository: Repository, item: Item, told: Told): Promise<void> {
@@ -34,23 +34,21 @@ async function tellItem(world: World, repository: Repository, item: Item, told: 
 }
 export type Told = { readonly action: string; readonly by: Actor; readonly more?: JsonObject };
 
-export async function openIssue(
+/** An item that was just opened, with the next number; not yet among the others. */
+export function newItem<Pull extends Item["pull"]>(
   world: World,
   repository: Repository,
   by: Actor,
-  given: { readonly title: string; readonly body: string | null },
-): Promise<Item> {
+  given: { readonly title: string; readonly body: string | null; readonly pull: Pull },
+): Item & { readonly pull: Pull } {
   const at = nowOf(world);
-  const item: Item = {
+  return {
     id: world.nextId(),
     number: nextNumber(repository),
     author: by.account,
     viaApp: by.viaApp,
     createdAt: at,
-    pull: null,
     labels: new Set(),
-    title: given.title,
-    body: given.body,
     state: "open",
     stateReason: null,
     isLocked: false,
@@ -59,7 +57,17 @@ export async function openIssue(
     movedTo: null,
     updatedAt: at,
     closedAt: null,
+    ...given,
   };
+}
+
+export async function openIssue(
+  world: World,
+  repository: Repository,
+  by: Actor,
+  given: { readonly title: string; readonly body: string | null },
+): Promise<Item> {
+  const item = newItem(world, repository, by, { ...given, pull: null });
   repository.items.set(item.number, item);
   await tellItem(world, repository, item, { action: "opened", by });
   return item;

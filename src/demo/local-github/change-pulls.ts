@@ -1,5 +1,5 @@
 import { invalid, notFound, refused } from "./answer.ts";
-import { itemOf, nextNumber } from "./change-items.ts";
+import { itemOf, newItem } from "./change-items.ts";
 import { type Actor, tell } from "./tell.ts";
 import {
   filesOf,
@@ -36,35 +36,9 @@ export async function openPull(world: World, repository: Repository, by: Actor, 
     ? draft.head.slice(repository.owner.login.length + 1)
     : draft.head;
   const { headSha, baseSha } = await endsOf(world, repository, { head, base: draft.base });
-  const at = nowOf(world);
-  const item: PullItem = {
-    id: world.nextId(),
-    number: nextNumber(repository),
-    author: by.account,
-    viaApp: by.viaApp,
-    createdAt: at,
-    pull: {
-      id: world.nextId(),
-      head,
-      base: draft.base,
-      headSha,
-      baseSha,
-      isDraft: draft.isDraft,
-      mergedAt: null,
-      maintainerCanModify: draft.maintainerCanModify,
-    },
-    labels: new Set(),
-    title: draft.title,
-    body: draft.body,
-    state: "open",
-    stateReason: null,
-    isLocked: false,
-    lockReason: null,
-    isDeleted: false,
-    movedTo: null,
-    updatedAt: at,
-    closedAt: null,
-  };
+  const { title, body, base, isDraft, maintainerCanModify } = draft;
+  const pull = { id: world.nextId(), head, base, headSha, baseSha, isDraft, mergedAt: null, maintainerCanModify };
+  const item = newItem(world, repository, by, { title, body, pull });
   repository.items.set(item.number, item);
   await world.git.setRef(repository.folder, `refs/pull/${item.number}/head`, headSha, null);
   await tellPull(world, repository, item, { action: "opened", by });
