@@ -46,7 +46,7 @@ export const barriers: readonly Barrier[] = [
   { name: "tcp", test: `! (exec 9<>"/dev/tcp/127.0.0.1/$tcp_port")`, remedy: remedies.namespaces },
   {
     name: "udp",
-    test: `! (exec 9<>"/dev/udp/127.0.0.1/$udp_port" && printf '?' >&9 && read -r -t 5 -u 9)`,
+    test: `! (exec 9<>"/dev/udp/127.0.0.1/$udp_port" && printf '?' >&9 && read -r -n 1 -t 5 -u 9)`,
     remedy: remedies.namespaces,
   },
   {
