@@ -5,7 +5,7 @@ import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { refuseForeignHome } from "../store/index.ts";
-import { prepareTools, probeSandbox } from "../workspace/index.ts";
+import { prepareTools, probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type CountersignSettings,
   loadPolicySet,
   openRecords,
+  sandboxInputsOf,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -114,8 +115,15 @@ async function trySandbox(
   signal: AbortSignal,
 ): Promise<readonly Check[]> {
   const workspaceDeps = workspaceDepsOf(deps, settings);
-  const toolsFolder = await prepareTools(workspaceDeps);
-  return probeSandbox(workspaceDeps, { runUids: settings.runUids, toolsFolder }, signal);
+  const checks: SandboxCheck[] = [];
+  const prepared = await tryPart("sandbox", async () => {
+    const { sandbox } = await loadOperatorSettings(settings.policiesFolder);
+    const toolsFolder = await prepareTools(workspaceDeps);
+    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox) };
+    checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
+    return "";
+  });
+  return prepared.ok ? checks : [prepared];
 }
 
 const probeTool = {

@@ -40,9 +40,11 @@ import {
   renderPatch,
   reopenBase,
   requireSandbox,
+  seccompFilter,
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
+  type WorkspaceOptions,
 } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 
@@ -225,6 +227,7 @@ async function workspaceHands(
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
+  const filter = seccompFilter(); // read at the start: without one nothing begins
   return {
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
@@ -239,11 +242,10 @@ async function workspaceHands(
           {
             runUids,
             toolsFolder,
-            toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
-            environment: sandbox.environment,
+            ...sandboxInputsOf(sandbox),
             limits,
             buildOutput,
-            seccompFilter: null,
+            seccompFilter: filter,
           },
           signal,
         );
@@ -251,6 +253,14 @@ async function workspaceHands(
     },
   };
 }
+
+/** What the operator adds to every sandbox. */
+export const sandboxInputsOf = (
+  sandbox: OperatorSettings["sandbox"],
+): Pick<WorkspaceOptions, "toolchains" | "environment"> => ({
+  toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
+  environment: sandbox.environment,
+});
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

@@ -16,6 +16,8 @@ export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
 export { requireSandbox } from "./require-sandbox.ts";
 export { countRunUids, parseRunUids } from "./run-uids.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
+export { seccompFilter } from "./seccomp-filter.ts";
+export { type RawCall, rawCall, readResults, systemCallProgram } from "./system-call-program.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
 export type {
   BaseTree,

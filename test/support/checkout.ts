@@ -11,6 +11,7 @@ import {
   defaultSearchPath,
   defaultTreeLimits,
   openBase,
+  seccompFilter,
   type Workspace,
   type WorkspaceDeps,
   type WorkspaceOptions,
@@ -95,7 +96,7 @@ export function aWorkspace(
     environment: {},
     limits: defaultTreeLimits,
     buildOutput: [],
-    seccompFilter: null,
+    seccompFilter: seccompFilter(),
   };
   return createWorkspace(home.deps, base, { ...usual, ...options }, never);
 }

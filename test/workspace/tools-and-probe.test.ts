@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { prepareTools, probeSandbox } from "../../src/workspace/index.ts";
@@ -32,9 +34,9 @@ describe("prepareTools", () => {
 });
 
 describe("probeSandbox", () => {
-  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home) });
+  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} });
 
-  it("tries each barrier in a real sandbox and finds it to hold", async () => {
+  it("tries each barrier in a real sandbox and finds it to hold (SEC-60)", async () => {
     const checks = await probeSandbox(home.deps, options(), never);
 
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
@@ -42,10 +44,23 @@ describe("probeSandbox", () => {
       expect.arrayContaining([
         "bubblewrap",
         "tcp",
+        "udp",
+        "dns",
+        "raw_socket",
+        "abstract_socket",
+        "path_socket",
+        "vsock",
         "host_files",
         "host_processes",
         "nested_namespaces",
         "mount",
+        "core_pattern",
+        "ptrace",
+        "key_rings",
+        "io_uring",
+        "terminal_injection",
+        "device_nodes",
+        "seccomp",
         "capabilities",
         "no_new_privileges",
         "environment",
@@ -57,29 +72,25 @@ describe("probeSandbox", () => {
     expect(readdirSync(join(home.deps.home, "work"))).toEqual([]);
   });
 
-  it("finds the barriers that a bubblewrap of another mind leaves out", async () => {
-    const folder = join(home.folder, "weak");
-    mkdirSync(folder);
-    const bwrap = join(folder, "bwrap");
-    writeFileSync(
-      bwrap,
-      `#!/bin/bash
-[ "$1" = --version ] && exec /usr/bin/bwrap --version
-args=()
-for word; do case $word in --unshare-net|--disable-userns|--clearenv) ;; *) args+=("$word") ;; esac; done
-LEAKED=1 exec /usr/bin/bwrap "\${args[@]}"
-`,
-    );
-    chmodSync(bwrap, 0o755);
-    const deps = { ...home.deps, searchPath: `${folder}:${home.deps.searchPath}` };
+  it("lists the runtimes seen inside, with versions (SEC-44)", async () => {
+    const checks = await probeSandbox(home.deps, { ...options(), toolsFolder: await prepareTools(home.deps) }, never);
 
-    const checks = await probeSandbox(deps, options(), never);
+    const listed = checks.find(({ name }) => name === "runtimes");
+    expect(listed?.detail).toMatch(/^node 24\.21\.0, npm 12\.2\.2, rg \d+\.\d+\.\d+, bash \d/);
+  });
 
-    const failing = checks.filter(({ ok }) => !ok);
-    expect(failing.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["tcp", "nested_namespaces", "environment"]),
-    );
-    expect(failing.every(({ remedy }) => remedy !== "")).toBe(true);
+  it("finds a socket of the host in a folder that the operator binds (SEC-52)", async () => {
+    const folder = join(home.folder, "bound");
+    mkdirSync(join(folder, "deep"), { recursive: true });
+    chmodSync(folder, 0o755);
+    const server = createServer().listen(join(folder, "deep", "socket"));
+    await once(server, "listening");
+
+    const toolchains = [{ name: "bound", folder, addToPath: false }];
+    const checks = await probeSandbox(home.deps, { ...options(), toolchains }, never);
+    await new Promise((resolve) => server.close(resolve));
+
+    expect(checks.filter(({ ok }) => !ok)).toMatchObject([{ name: "host_sockets", detail: "/opt/bound/deep/socket" }]);
   });
 
   it("says that bubblewrap is missing or too old", async () => {
