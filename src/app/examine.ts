@@ -13,6 +13,7 @@ import {
   type CountersignSettings,
   loadPolicySet,
   openRecords,
+  sandboxLimitsOf,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -115,7 +116,10 @@ async function trySandbox(
 ): Promise<readonly Check[]> {
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const toolsFolder = await prepareTools(workspaceDeps);
-  return probeSandbox(workspaceDeps, { runUids: settings.runUids, toolsFolder }, signal);
+  const operator = await loadOperatorSettings(settings.policiesFolder);
+  const { rung: atLeast, cgroupFolder } = operator.sandbox;
+  const options = { runUids: settings.runUids, toolsFolder, rung: { atLeast, cgroupFolder } };
+  return probeSandbox(workspaceDeps, { ...options, limits: sandboxLimitsOf(operator) }, signal);
 }
 
 const probeTool = {

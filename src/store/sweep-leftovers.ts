@@ -3,6 +3,7 @@ import { lstat, readFile, realpath, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { isOurGroup, removeGroup } from "./control-groups.ts";
 import { currentBootId, isAlive, type ProcessIdentity, type Registration, readRegister } from "./process-register.ts";
 import { removeFolder } from "./remove-folder.ts";
 
@@ -11,7 +12,7 @@ const endTimeoutMs = 5_000;
 const pollMs = 20;
 
 /**
- * Ends the processes that killed owners left behind, takes off their mounts and removes their folders, and says what it
+ * Ends the processes that killed owners left behind, removes their groups, mounts and folders, and says what it
  * did, one line each (SEC-61). Touches no reused pid, nothing outside `home`, and no folder that something is still
  * mounted in. Never throws for a single leftover: what could not be removed is said, and tried again at the next start.
  */
@@ -39,6 +40,10 @@ async function sweep(home: string, record: Registration, lines: string[]): Promi
     const { pid } = record.process;
     const isDone = await endProcess(record.process, "SIGKILL", endTimeoutMs);
     say(`ended ${record.what} (pid ${pid})`, `could not end ${record.what} (pid ${pid})`, isDone);
+  }
+  for (const group of record.cgroups) {
+    if (!(await isOurGroup(group)) || !(await exists(group))) continue;
+    say(`removed the control group ${group}`, `could not remove the control group ${group}`, await removeGroup(group));
   }
   for (const mount of record.mounts) {
     if (!(await isBelow(home, mount)) || !(await mountsIn(mount)).includes(mount)) continue;

@@ -2,14 +2,16 @@ import { writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { isCountersignError } from "../domain/index.ts";
+import { openConfinement } from "./confinement.ts";
 import { randomName, type WorkspaceDeps } from "./host.ts";
 import { makeWorkFolder } from "./make-work-folder.ts";
 import { type Barrier, barriers, probeScript } from "./probe-script.ts";
-import { allowedTasks } from "./process-limits.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
+import { chooseRung, describeRung, hasProcessGroup, type Rung, type WantedRung } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
+import type { SandboxLimits } from "./sandbox-limits.ts";
 import { makeFolderWith, makeSandboxFolders } from "./sandbox-place.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
 
@@ -23,13 +25,20 @@ export type SandboxCheck = {
 
 const probeTimeoutMs = 20_000;
 
+export type ProbeOptions = {
+  readonly runUids: string | null;
+  readonly toolsFolder: string;
+  readonly rung: WantedRung;
+  readonly limits: SandboxLimits;
+};
+
 /**
  * Starts a real sandbox and tries each barrier from inside (SEC-60). Operational failures are checks that do not hold; only
  * the signal throws.
  */
 export async function probeSandbox(
   deps: WorkspaceDeps,
-  options: { readonly runUids: string | null; readonly toolsFolder: string },
+  options: ProbeOptions,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   const checks: SandboxCheck[] = [];
@@ -47,11 +56,13 @@ export async function probeSandbox(
 
 async function probe(
   deps: WorkspaceDeps,
-  options: { readonly runUids: string | null; readonly toolsFolder: string },
+  options: ProbeOptions,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   await using undo = new AsyncDisposableStack();
-  const runUid = await takeRunUid(deps, options.runUids, signal);
+  const rung = chooseRung(deps, options.rung);
+  const isShared = hasProcessGroup(rung);
+  const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
   undo.defer(() => runUid.release());
   const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
   undo.defer(deps.registerProcess("the sandbox of doctor", { pid: null, paths: [folder], mounts: [] }));
@@ -63,17 +74,29 @@ async function probe(
   const listener = await listen();
   undo.defer(() => listener.close());
 
+  const { limits } = options;
+  const ofOne = { rung, limits, sandboxesAtOnce: 1, output: { usedBytes: 0 }, isWorkBounded: false };
+  const confinement = undo.use(openConfinement(deps, ofOne));
   const place = {
     ...(await makeSandboxFolders(deps, folder, runUid.owner)),
     ...{ toolsFolder: options.toolsFolder, toolchains: [], environment: {}, seccompFilter: null },
-    ...{ owner: runUid.owner, tasks: allowedTasks(), workFolder: makeWorkFolder(join(folder, "tree"), runUid.owner) },
+    ...{ owner: runUid.owner, confinement, workFolder: makeWorkFolder(join(folder, "tree"), runUid.owner) },
   };
   const script = probeScript({ canary, port: listener.port });
   const program = { kind: "shell", script } as const;
   const result = await runInSandbox(deps, place, { program, timeoutMs: probeTimeoutMs }, signal);
   signal.throwIfAborted();
   const said = readAnswers(Buffer.from(result.output).toString("utf8"));
-  return [...barriers.map((barrier) => checkOf(barrier, said)), await probeEnd(deps, place, signal)];
+  return [limitsCheck(rung), ...barriers.map((barrier) => checkOf(barrier, said)), await probeEnd(deps, place, signal)];
+}
+
+/** The lowest rung is no fault, unless the operator demands a better one: then there was no probe at all. */
+function limitsCheck(rung: Rung): SandboxCheck {
+  const remedy =
+    rung.name === "prlimit"
+      ? "delegate a cgroup v2 folder to the service, see docs/configuration.md, `sandbox.cgroup`"
+      : "";
+  return { name: "limits", ok: true, detail: describeRung(rung), remedy };
 }
 
 function readAnswers(output: string): ReadonlyMap<string, { readonly holds: boolean; readonly detail: string }> {

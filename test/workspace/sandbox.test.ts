@@ -4,11 +4,23 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepLeftovers } from "../../src/store/index.ts";
+import { openConfinement } from "../../src/workspace/confinement.ts";
 import { defaultTreeLimits, type Workspace } from "../../src/workspace/index.ts";
 import { readProcess } from "../../src/workspace/process-tree.ts";
 import { runInSandbox } from "../../src/workspace/sandbox.ts";
 import { makeSandboxFolders } from "../../src/workspace/sandbox-place.ts";
-import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome, testRunUids } from "../support/checkout.ts";
+import {
+  aBase,
+  aConfinement,
+  aHome,
+  aWorkspace,
+  groupFoldersOf,
+  never,
+  noTools,
+  shell,
+  type TestHome,
+  testRunUids,
+} from "../support/checkout.ts";
 
 const asRoot = process.geteuid?.() === 0;
 let home: TestHome;
@@ -143,8 +155,9 @@ set -- /proc/[0-9]*; [ $# -lt 8 ] && echo few`,
     const folders = await makeSandboxFolders(home.deps, folder, null);
     const place = { ...folders, toolsFolder: noTools(home), toolchains: [], environment: {}, seccompFilter: null };
     const request = { program: { kind: "shell", script: "touch started" }, timeoutMs: 1000 } as const;
+    await using confinement = openConfinement(home.deps, { ...aConfinement(home), isWorkBounded: true });
 
-    const run = runInSandbox(home.deps, { ...place, owner: null, tasks: 512, workFolder: folder }, request, never);
+    const run = runInSandbox(home.deps, { ...place, owner: null, confinement, workFolder: folder }, request, never);
 
     await expect(run).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
     expect(existsSync(join(folder, "started"))).toBe(false);
@@ -271,7 +284,7 @@ describe("a service that is killed", () => {
     const room = (name: string): string => JSON.stringify(new URL(`../../src/${name}/index.ts`, import.meta.url).href);
     const options = {
       ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} },
-      ...{ limits: defaultTreeLimits, buildOutput: [], seccompFilter: null },
+      ...{ limits: defaultTreeLimits, buildOutput: [], seccompFilter: null, confinement: aConfinement(home) },
     };
     writeFileSync(
       script,
@@ -295,11 +308,13 @@ await workspace.exec({ program, timeoutMs: 60000 }, never);
     service.kill("SIGKILL");
     await once(service, "exit");
     await waitFor(() => (findCommand("sleep 306") ?? findCommand("sleep 307")) === null || null);
+    const groups = groupFoldersOf(ownHome);
     const lines = await sweepLeftovers(ownHome);
 
     expect(lines.join("\n")).toMatch(/removed .*\/work\/[0-9a-f]{16} that a killed process had left/);
     expect(readdirSync(join(ownHome, "work"))).toEqual([]);
     expect(readdirSync(join(ownHome, "processes"))).toEqual([]);
+    expect(groups.filter(existsSync)).toEqual([]); // SEC-53, SEC-61: groups included
   });
 });
 

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { prepareTools, probeSandbox } from "../../src/workspace/index.ts";
+import { anyRung, defaultSandboxLimits, prepareTools, probeSandbox } from "../../src/workspace/index.ts";
 import { checkedEnvironment, checkedToolchains } from "../../src/workspace/operator-inputs.ts";
 import { userNamespaceRemedy } from "../../src/workspace/require-bubblewrap.ts";
 import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome, testRunUids } from "../support/checkout.ts";
@@ -32,7 +32,10 @@ describe("prepareTools", () => {
 });
 
 describe("probeSandbox", () => {
-  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home) });
+  const options = () => ({
+    ...{ runUids: testRunUids, toolsFolder: noTools(home) },
+    ...{ rung: anyRung, limits: defaultSandboxLimits },
+  });
 
   it("tries each barrier in a real sandbox and finds it to hold", async () => {
     const checks = await probeSandbox(home.deps, options(), never);
@@ -41,6 +44,7 @@ describe("probeSandbox", () => {
     expect(checks.map(({ name }) => name)).toEqual(
       expect.arrayContaining([
         "bubblewrap",
+        "limits",
         "tcp",
         "host_files",
         "host_processes",
