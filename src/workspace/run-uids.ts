@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { CountersignError } from "../domain/index.ts";
 import { claim, tryClaim } from "./claim.ts";
 import { isRoot, type Owner, type WorkspaceDeps } from "./host.ts";
+import { isGone, readProcess } from "./process-tree.ts";
 import { hasProcessGroup, isInSandboxGroup, type Rung } from "./rung.ts";
 
 const refuse = (cause: string): never => {
@@ -56,7 +58,7 @@ export async function takeRunUid(
   const range = parseRunUids(runUids);
   const named = namedUids().filter(({ uid }) => uid >= range.first && uid <= range.last);
   if (named[0] !== undefined) refuse(`user id ${named[0].uid} of COUNTERSIGN_RUN_UIDS belongs to \`${named[0].name}\``);
-  if (isShared) return sharedUid(range) ?? refuseBusy(runUids);
+  if (isShared) return (await sharedUid(range, signal)) ?? refuseBusy(runUids);
   // One chooser at a time: of two that try the same id at once both may step back, and so on through the range.
   const turn = await claim(deps, "run-uids", choosingWaitMs, signal);
   try {
@@ -74,12 +76,23 @@ export async function takeRunUid(
 const refuseBusy = (runUids: string): never =>
   refuse(`each user id of COUNTERSIGN_RUN_UIDS \`${runUids}\` is in use by another run or owns a process`);
 
-function sharedUid({ first, last }: { readonly first: number; readonly last: number }): RunUid | null {
-  const busy = uidsOfProcesses((pid) => !isInSandboxGroup(pid));
-  for (let uid = first; uid <= last; uid++) {
-    if (!busy.has(uid)) return { owner: { uid, gid: uid }, release: async () => {} };
+/** A launcher that waits to be taken into its group is outside for milliseconds, and looks like a stranger. */
+const admissionWaitMs = 5_000;
+
+async function sharedUid(range: ReturnType<typeof parseRunUids>, signal: AbortSignal): Promise<RunUid | null> {
+  for (const startedAt = performance.now(); ; await delay(50, undefined, { signal })) {
+    const busy = uidsOfProcesses(livesOutside);
+    for (let uid = range.first; uid <= range.last; uid++) {
+      if (!busy.has(uid)) return { owner: { uid, gid: uid }, release: async () => {} };
+    }
+    if (performance.now() - startedAt > admissionWaitMs) return null;
   }
-  return null;
+}
+
+/** What has ended and was not yet waited for holds nothing, and is in no group any more. */
+function livesOutside(pid: number): boolean {
+  const facts = readProcess(pid);
+  return facts !== null && !isGone(pid, facts.startTime) && !isInSandboxGroup(pid);
 }
 
 function namedUids(): { readonly name: string; readonly uid: number }[] {

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -196,7 +197,6 @@ describe.each([
     const folders = groupFolders(place, "countersign-00000000000000aa");
     removeGroupFolders(folders);
     const group = makeControlGroup(place, "countersign-00000000000000aa", limits);
-    const { spawn } = await import("node:child_process");
     const child = spawn("sh", ["-c", "read -r _; (true); sleep 60 & sleep 60 & wait"], {
       stdio: ["pipe", "ignore", "ignore"],
     });
