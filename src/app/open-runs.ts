@@ -41,6 +41,7 @@ import {
   readBaseFile,
   renderPatch,
   reopenBase,
+  requireConfinement,
   requireSandbox,
   type SandboxLimits,
   sandboxesAtOnce,
@@ -235,6 +236,11 @@ async function workspaceHands(
   const toolsFolder = await prepareTools(workspaceDeps);
   return {
     rung: rung.name,
+    requireConfinement: (signal) => {
+      const wanted = { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder };
+      const options = { runUids, toolsFolder, rung: wanted, limits: confinement.limits };
+      return inHome(home, () => requireConfinement(workspaceDeps, options, signal));
+    },
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
       inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),

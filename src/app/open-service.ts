@@ -82,6 +82,7 @@ export async function openService(
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
   if (records.runs !== null) {
+    await records.runs.workspace.requireConfinement(signal);
     const places = runsAtOnce(records.runs.operator, settings.runUids, { name: records.runs.workspace.rung });
     const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace, places };
     undo.use(startWorking(runs, hooks, signal));

@@ -28,7 +28,7 @@ export async function sweepLeftovers(home: string): Promise<string[]> {
 
 async function sweep(home: string, record: Registration, lines: string[]): Promise<boolean> {
   let isClean = true;
-  const say = (done: string, failed: string, isDone: boolean): void => {
+  const say: Say = (done, failed, isDone) => {
     isClean &&= isDone;
     lines.push(isDone ? `${done} that a killed process had left` : failed);
   };
@@ -41,10 +41,7 @@ async function sweep(home: string, record: Registration, lines: string[]): Promi
     const isDone = await endProcess(record.process, "SIGKILL", endTimeoutMs);
     say(`ended ${record.what} (pid ${pid})`, `could not end ${record.what} (pid ${pid})`, isDone);
   }
-  for (const group of record.cgroups) {
-    if (!(await isOurGroup(group)) || !(await exists(group))) continue;
-    say(`removed the control group ${group}`, `could not remove the control group ${group}`, await removeGroup(group));
-  }
+  await sweepGroups(record.cgroups, say);
   for (const mount of record.mounts) {
     if (!(await isBelow(home, mount)) || !(await mountsIn(mount)).includes(mount)) continue;
     const isDone = await unmount(mount);
@@ -56,6 +53,15 @@ async function sweep(home: string, record: Registration, lines: string[]): Promi
     say(`removed ${path}`, `could not remove ${path}`, isDone);
   }
   return isClean;
+}
+
+type Say = (done: string, failed: string, isDone: boolean) => void;
+
+async function sweepGroups(groups: readonly string[], say: Say): Promise<void> {
+  for (const group of groups) {
+    if (!(await isOurGroup(group)) || !(await exists(group))) continue;
+    say(`removed the control group ${group}`, `could not remove the control group ${group}`, await removeGroup(group));
+  }
 }
 
 /** Sends the signal and waits. True where the process is gone. Never touches a reused pid. */

@@ -48,15 +48,13 @@ export function watchOver(command: WatchedCommand, signal: AbortSignal): Command
   let lastSignal: NodeJS.Signals | null = null;
   const killed: string[] = [];
   const stopNaming = nameLeftovers(status.init, killed);
-  const kill = async (): Promise<void> => {
+  const kill = (): void => {
     lastSignal = "SIGKILL";
-    const init = await status.init; // with it all in its namespace dies; bubblewrap itself says which it is before it goes on
-    if (init !== null && !isGone(init.pid, init.startTime)) sendSignal(init.pid, "SIGKILL");
-    child.kill("SIGKILL");
+    void killSandbox(child, status);
   };
   const endNow = (because: EndReason): void => {
     reason ??= because;
-    void kill();
+    kill();
   };
   let grace: NodeJS.Timeout | undefined;
   const limit = setTimeout(() => {
@@ -64,7 +62,7 @@ export function watchOver(command: WatchedCommand, signal: AbortSignal): Command
     reason = { kind: "timed_out" };
     lastSignal = "SIGTERM";
     void status.init.then((init) => terminateTree(init));
-    grace = setTimeout(() => void kill(), graceMs);
+    grace = setTimeout(kill, graceMs);
   }, timeoutMs);
   const reachedLimit = limitsOf(command);
   let found: ProcessFacts | null = null;
@@ -93,6 +91,13 @@ export function watchOver(command: WatchedCommand, signal: AbortSignal): Command
       look();
     },
   };
+}
+
+/** With the init all in its namespace dies; bubblewrap itself says which it is before it goes on. */
+async function killSandbox(child: ChildProcess, status: SandboxStatus): Promise<void> {
+  const init = await status.init;
+  if (init !== null && !isGone(init.pid, init.startTime)) sendSignal(init.pid, "SIGKILL");
+  child.kill("SIGKILL");
 }
 
 /** All limits but time, asked in one go. */

@@ -13,6 +13,7 @@ export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
 export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { requireConfinement } from "./require-confinement.ts";
 export { requireSandbox } from "./require-sandbox.ts";
 export { parseRunUids, sandboxesAtOnce } from "./run-uids.ts";
 export { anyRung, chooseRung, describeRung, type Rung, type WantedRung } from "./rung.ts";

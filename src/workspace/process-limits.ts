@@ -42,6 +42,9 @@ function hardLimits(): ReadonlyMap<string, number> {
   return new Map(Array.from(rows, ([, name = "", , hard]) => [name.trim(), Number(hard)]));
 }
 
+/** Threads and short programs of the service itself that are not there yet when its tasks are counted. */
+const startedMeanwhile = 16;
+
 /**
  * `nproc` counts every task of a uid: of all sandboxes that share it, and of an ordinary user's own programs too, so these are
  * added to what the sandboxes may have.
@@ -58,5 +61,5 @@ export function allowedTasks(processes: number, sandboxesAtOnce: number): number
       return 0;
     }
   });
-  return inside + own.reduce((sum, count) => sum + count, 0);
+  return inside + own.reduce((sum, count) => sum + count, startedMeanwhile);
 }

@@ -77,7 +77,7 @@ describe("`operator.json`", () => {
       '{"caps":{"runs_per_sender":{"hour":0}}}',
       "`caps.runs_per_sender.hour` is 0, expected at least 1",
     ],
-    ["a rung that there is not", '{"sandbox":{"rung":"cgroup"}}', "expected `cgroup_v2`, `cgroup_v1` or `prlimit`"],
+    ["a rung that there is not", '{"sandbox":{"rung":"cgroup"}}', "expected `cgroup_v2` or `cgroup_v1` or `prlimit`"],
     ["a group by a detour", '{"sandbox":{"cgroup":"/sys/fs/cgroup/../x"}}', "`sandbox.cgroup`"],
     ["a home as a bind", '{"sandbox":{"read_only_binds":["/home/ada"]}}', "`sandbox.read_only_binds.0`"],
     ["the whole system as a bind", '{"sandbox":{"read_only_binds":["/"]}}', "`sandbox.read_only_binds.0`"],

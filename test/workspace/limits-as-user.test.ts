@@ -50,7 +50,7 @@ const registered = (what, entry) => registerProcess(home, what, entry);
 const deps = { home, searchPath: room.defaultSearchPath, randomBytes, registerProcess: registered };
 const { base } = await room.openBase(deps, { kind: "path", path: ${JSON.stringify(repository)} }, room.defaultTreeLimits, never);
 const rung = room.chooseRung(deps, room.anyRung);
-const small = { processes: 40, memoryBytes: 67108864, outputBytes: 1000000, idleMs: 3000, fileBytes: 1048576, workInodes: 500 };
+const small = { processes: 25, memoryBytes: 134217728, outputBytes: 1000000, idleMs: 3000, fileBytes: 1048576, workInodes: 500 };
 const limits = { ...room.defaultSandboxLimits, ...small };
 const confinement = { rung, limits, sandboxesAtOnce: room.sandboxesAtOnce(null, rung), output: { usedBytes: 0 } };
 const options = {

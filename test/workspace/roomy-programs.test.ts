@@ -1,5 +1,5 @@
 import { mkdirSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anyRung, chooseRung, prepareTools, type Rung } from "../../src/workspace/index.ts";
 import { aBase, aConfinement, aHome, aWorkspace, shell, type TestHome } from "../support/checkout.ts";
@@ -13,7 +13,8 @@ beforeAll(() => {
   home = aHome();
   mkdirSync(home.deps.home, { mode: 0o711 });
   best = chooseRung(home.deps, anyRung);
-  checkout = reachableCheckout(["vitest"]);
+  const native = [`@rolldown/binding-linux-${process.arch}-gnu`, `lightningcss-linux-${process.arch}-gnu`];
+  checkout = reachableCheckout(["vitest", "vite", ...native]);
 });
 afterAll(() => {
   checkout[Symbol.dispose]();
@@ -22,7 +23,11 @@ afterAll(() => {
 
 /** Commands run with the shipped limits, Node inside, and vitest as a folder of the operator's. */
 async function inside(rung: Rung, files: Readonly<Record<string, string>>, script: string) {
-  const modules = { name: "modules", folder: realpathSync(join(checkout.root, "node_modules")), addToPath: false };
+  const modules = {
+    name: "modules",
+    folder: dirname(realpathSync(join(checkout.root, "node_modules"))),
+    addToPath: false,
+  };
   await using workspace = await aWorkspace(home, await aBase(home, files), {
     toolsFolder: await prepareTools(home.deps),
     toolchains: [modules],
@@ -55,7 +60,7 @@ a.grow(64); b.grow(64); console.log(a.buffer.byteLength, b.buffer.byteLength)'`;
     const result = await inside(
       rung(),
       files,
-      "ln -s /opt/modules node_modules && node node_modules/vitest/vitest.mjs run",
+      "mkdir node_modules; ln -s /opt/modules/node_modules/* node_modules; node node_modules/vitest/vitest.mjs run",
     );
 
     expect(result.text).toMatch(/1 passed/);

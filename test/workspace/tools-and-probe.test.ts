@@ -1,7 +1,15 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anyRung, defaultSandboxLimits, prepareTools, probeSandbox } from "../../src/workspace/index.ts";
+import {
+  anyRung,
+  chooseRung,
+  defaultSandboxLimits,
+  describeRung,
+  prepareTools,
+  probeSandbox,
+  requireConfinement,
+} from "../../src/workspace/index.ts";
 import { checkedEnvironment, checkedToolchains } from "../../src/workspace/operator-inputs.ts";
 import { userNamespaceRemedy } from "../../src/workspace/require-bubblewrap.ts";
 import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome, testRunUids } from "../support/checkout.ts";
@@ -84,6 +92,11 @@ LEAKED=1 exec /usr/bin/bwrap "\${args[@]}"
       expect.arrayContaining(["tcp", "nested_namespaces", "environment"]),
     );
     expect(failing.every(({ remedy }) => remedy !== "")).toBe(true);
+    await expect(requireConfinement(deps, options(), never)).rejects.toMatchObject({
+      code: "SANDBOX_FAILED", // SEC-59, SEC-60: a worker takes no run
+      message: expect.stringContaining("does not hold"),
+      remedy: failing[0]?.remedy,
+    });
   });
 
   it("says that bubblewrap is missing or too old", async () => {
@@ -99,6 +112,17 @@ LEAKED=1 exec /usr/bin/bwrap "\${args[@]}"
       { name: "bubblewrap", ok: false, remedy: expect.stringContaining("apt-get install bubblewrap") },
     ]);
     expect(old).toMatchObject([{ name: "bubblewrap", ok: false, detail: expect.stringContaining("0.7.2") }]);
+  });
+
+  it("shows the rung, and refuses where the operator demands a better one than there is (SEC-53)", async () => {
+    const rung = chooseRung(home.deps, anyRung);
+    const demanded = { ...options(), rung: { atLeast: "cgroup_v2", cgroupFolder: "/nowhere" } } as const;
+
+    const shown = (await probeSandbox(home.deps, options(), never)).find(({ name }) => name === "limits");
+    const refused = await probeSandbox(home.deps, demanded, never);
+
+    expect(shown).toMatchObject({ ok: true, detail: describeRung(rung) });
+    expect(refused.at(-1)).toMatchObject({ ok: false, detail: expect.stringContaining("demands cgroup_v2") });
   });
 
   it.runIf(asRoot)("says what root lacks", async () => {
