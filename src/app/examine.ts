@@ -14,6 +14,7 @@ import {
   loadPolicySet,
   openRecords,
   sandboxInputsOf,
+  sandboxLimitsOf,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -117,9 +118,11 @@ async function trySandbox(
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const checks: SandboxCheck[] = [];
   const prepared = await tryPart("sandbox", async () => {
-    const { sandbox } = await loadOperatorSettings(settings.policiesFolder);
+    const operator = await loadOperatorSettings(settings.policiesFolder);
+    const { rung: atLeast, cgroupFolder } = operator.sandbox;
+    const limited = { rung: { atLeast, cgroupFolder }, limits: sandboxLimitsOf(operator) };
     const toolsFolder = await prepareTools(workspaceDeps);
-    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox) };
+    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(operator.sandbox), ...limited };
     checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
     return "";
   });

@@ -34,13 +34,18 @@ import {
   createWorkspace,
   defaultSearchPath,
   defaultTreeLimits,
+  describeRung,
   openBase,
   prepareTools,
+  type Rung,
   readBaseFile,
   renderPatch,
   reopenBase,
+  requireConfinement,
   requireSandbox,
   seccompFilter,
+  type SandboxLimits,
+  sandboxesAtOnce,
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
@@ -128,10 +133,13 @@ async function openAll(
   const catalogue = createCatalogue();
   const policies = await loadPolicySet(deps, settings, catalogue);
   for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
-  await requireSandbox(workspaceDepsOf(deps, settings), settings.runUids, signal);
+  const { rung: atLeast, cgroupFolder } = operator.sandbox;
+  const wanted = { runUids: settings.runUids, atLeast, cgroupFolder };
+  const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
+  if (rung.name === "prlimit") deps.notice(describeRung(rung));
   // Copying tools and starting a database take a while each, and know nothing of each other.
   const [hands, records] = await Promise.allSettled([
-    workspaceHands(deps, settings, operator),
+    workspaceHands(deps, settings, { operator, rung }),
     openRecords(deps, settings, signal).then((opened) => undo.use(opened)),
   ]);
   const workspace = settledValue(hands);
@@ -218,23 +226,30 @@ export const workspaceDepsOf = (deps: CountersignDeps, { home, searchPath }: Cou
 async function workspaceHands(
   deps: CountersignDeps,
   settings: CountersignSettings,
-  operator: OperatorSettings,
+  { operator, rung }: { readonly operator: OperatorSettings; readonly rung: Rung },
 ): Promise<WorkspaceHands> {
   const { runUids, home } = settings;
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
+  const confinement = { rung, limits: sandboxLimitsOf(operator), sandboxesAtOnce: runsAtOnce(operator, runUids, rung) };
   const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   const filter = seccompFilter(); // read at the start: without one nothing begins
   return {
+    rung: rung.name,
+    requireConfinement: (signal) => {
+      const wanted = { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder };
+      const options = { runUids, toolsFolder, ...sandboxInputsOf(sandbox), rung: wanted, limits: confinement.limits };
+      return inHome(home, () => requireConfinement(workspaceDeps, options, signal));
+    },
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
       inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
     renderPatch: (base, changeSet) => inHome(home, () => renderPatch(workspaceDeps, base, changeSet, never)),
-    createWorkspace: (base, { buildOutput }, signal) => {
+    createWorkspace: (base, { buildOutput, output }, signal) => {
       const make = () =>
         createWorkspace(
           workspaceDeps,
@@ -246,6 +261,7 @@ async function workspaceHands(
             limits,
             buildOutput,
             seccompFilter: filter,
+            confinement: { ...confinement, output },
           },
           signal,
         );
@@ -261,6 +277,26 @@ export const sandboxInputsOf = (
   toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
   environment: sandbox.environment,
 });
+
+/** What the operator allows a sandbox; the process budget and the sizes of the work folder among it (SEC-55, SEC-56). */
+export const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
+  const { memoryBytes, processes, fileBytes, openFiles, workBytes, workInodes } = sandbox;
+  const { cpus, outputBytes, runOutputBytes, idleMs } = sandbox;
+  return {
+    ...{ memoryBytes, processes, fileBytes, openFiles, workBytes, workInodes },
+    ...{ cpus, outputBytes, runOutputBytes, idleMs },
+  };
+};
+
+/** Twice what one installation may have, unless the operator says how many; never more than there can be sandboxes (SEC-42). */
+export function runsAtOnce(
+  { concurrency }: OperatorSettings,
+  runUids: string | null,
+  rung: Pick<Rung, "name">,
+): number {
+  const wanted = concurrency.runsPerProcess ?? 2 * concurrency.runsPerInstallation;
+  return Math.min(wanted, sandboxesAtOnce(runUids, rung));
+}
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

@@ -1,12 +1,18 @@
 import type { JsonObject, Secret } from "../domain/index.ts";
 import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
-import { loadOperatorSettings, type OperatorSettings } from "../policy/index.ts";
+import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
-import { countRunUids } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
-import { type CountersignDeps, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import {
+  type CountersignDeps,
+  openRecords,
+  openRuns,
+  type Records,
+  type RunSettings,
+  runsAtOnce,
+} from "./open-runs.ts";
 
 /** The settings of the service, as plain values. */
 export type ServiceSettings = RunSettings & {
@@ -76,7 +82,8 @@ export async function openService(
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
   if (records.runs !== null) {
-    const places = placesOf(records.runs.operator, settings.runUids);
+    await records.runs.workspace.requireConfinement(signal);
+    const places = runsAtOnce(records.runs.operator, settings.runUids, { name: records.runs.workspace.rung });
     const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace, places };
     undo.use(startWorking(runs, hooks, signal));
   }
@@ -95,12 +102,6 @@ export async function openService(
     ],
     [Symbol.asyncDispose]: () => close.disposeAsync(),
   };
-}
-
-/** Twice what one installation may have, unless the operator says how many; each run under root needs a user id of its own. */
-function placesOf({ concurrency }: OperatorSettings, runUids: string | null): number {
-  const wanted = concurrency.runsPerProcess ?? 2 * concurrency.runsPerInstallation;
-  return Math.min(wanted, countRunUids(runUids));
 }
 
 type Part = Records & { readonly runs: Awaited<ReturnType<typeof openRuns>> | null };

@@ -25,7 +25,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
   const { base, repository } = await runs.workspace.openBase(source, signal);
   const runId = newRunId(place.deps);
   await runs.keys.createRun(runId);
-  const options = { runId, name: "bench", buildOutput: [] };
+  const options = { runId, name: "bench", buildOutput: [], output: { usedBytes: 0 } };
   const workspace = undo.use(await runs.workspace.createWorkspace(base, options, signal));
   const pages = undo.use(await createSavedPages(join(place.folder, `${runId}-pages`)));
   const run: OpenedGateway["run"] = {

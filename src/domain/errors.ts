@@ -98,6 +98,10 @@ export const errorCatalogue = {
     retryable: true,
     remedy: "open the address of the form once more: what GitHub hands over is good once, and for an hour",
   },
+  RUNG_MISSING: {
+    retryable: false,
+    remedy: "delegate control groups to the service, or lower `sandbox.rung` in `operator.json`",
+  },
   RUN_UID_UNUSABLE: {
     retryable: false,
     remedy: "set COUNTERSIGN_RUN_UIDS to a user id or range that owns nothing, for example `64200-64299`",

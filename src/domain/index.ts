@@ -56,7 +56,7 @@ export {
   resultCommitment,
 } from "./digests.ts";
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
-export type { ExecResult } from "./exec-result.ts";
+export type { ExecResult, ReachedLimit } from "./exec-result.ts";
 export {
   type ActionId,
   type ApprovalId,

@@ -1,4 +1,4 @@
-import type { ExecResult, JsonObject } from "../domain/index.ts";
+import { assertNever, type ExecResult, type JsonObject, type ReachedLimit } from "../domain/index.ts";
 import { missingProgram } from "../workspace/index.ts";
 import { cleanOutput } from "./clean-output.ts";
 import { createErrorClassifier } from "./error-lines.ts";
@@ -48,9 +48,32 @@ export async function finishCommand(
 export function endOf(finished: FinishedCommand, limitMs: number): string {
   if (finished.timedOut) return `timed out after ${Math.round(limitMs / 1000)} s`;
   if (finished.isCanceled) return "cancelled";
+  if (finished.limit !== null) return `killed at the sandbox's limit of ${limitText(finished.limit)}`;
   return finished.exitCode === null
     ? `ended by signal ${finished.signal ?? "unknown"}`
     : `exit code ${finished.exitCode}`;
+}
+
+/** "4294967296 bytes of memory", as an operator sets it. */
+export function limitText({ kind, atMost }: ReachedLimit): string {
+  switch (kind) {
+    case "idle":
+      return `${atMost / 1000} s without output or work`;
+    case "output":
+      return `${atMost} bytes of output`;
+    case "run_output":
+      return `${atMost} bytes of output for all commands of the run`;
+    case "memory":
+      return `${atMost} bytes of memory`;
+    case "processes":
+      return `${atMost} processes at once`;
+    case "work_bytes":
+      return `${atMost} bytes in the checkout`;
+    case "work_inodes":
+      return `${atMost} files in the checkout`;
+    default:
+      return assertNever(kind);
+  }
 }
 
 /** The record fields of ACI-53 and the counts of the body. */
@@ -64,6 +87,7 @@ export function commandRecord(finished: FinishedCommand): JsonObject {
     duration_ms: finished.durationMs,
     timed_out: finished.timedOut,
     cancelled: finished.isCanceled,
+    limit: finished.limit === null ? null : { kind: finished.limit.kind, at_most: finished.limit.atMost },
     stdout_bytes: finished.stdoutBytes,
     stderr_bytes: finished.stderrBytes,
     dropped_bytes: finished.droppedBytes,
@@ -89,4 +113,5 @@ export const commandEvidence = (finished: FinishedCommand): JsonObject => ({
   stdout_bytes: finished.stdoutBytes,
   stderr_bytes: finished.stderrBytes,
   ...(finished.timedOut ? { outcome: "error:timed_out" } : {}),
+  ...(finished.limit === null ? {} : { outcome: `error:limit_${finished.limit.kind}` }),
 });

@@ -13,6 +13,8 @@ export const commandFields = {
   signal: z.string().nullable(),
   timed_out: z.boolean(),
   cancelled: z.boolean(),
+  /** The limit of the sandbox, beside time, that ended it. */
+  limit: z.object({ kind: z.string(), at_most: z.number() }).nullable(),
   stdout_bytes: z.number().int(),
   stderr_bytes: z.number().int(),
   dropped_bytes: z.number().int(),

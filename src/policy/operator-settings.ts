@@ -61,6 +61,15 @@ const sandbox = z
     processes: count(8, 65_536).default(512),
     file_bytes: count(kibibyte, tebibyte).default(gibibyte),
     open_files: count(64, 1_048_576).default(4096),
+    output_bytes: count(kibibyte, tebibyte).default(256 * mebibyte),
+    run_output_bytes: count(kibibyte, tebibyte).default(2 * gibibyte),
+    idle_s: count(1, 24 * 3600).default(300),
+    cpus: z.number().min(0.01).max(4096).optional(),
+    rung: z.enum(["cgroup_v2", "cgroup_v1", "prlimit"]).default("prlimit"),
+    cgroup: z
+      .string()
+      .regex(/^(\/(?!\.{1,2}(\/|$))[^/\0]+)+$/, { error: "an absolute path without `.`, `..` or a slash at its end" })
+      .optional(),
     network: z.literal("none").default("none"),
     read_only_binds: z.array(folder).max(32).default([]),
     path: z.array(folder).max(32).default([]),
@@ -73,6 +82,15 @@ const sandbox = z
     processes: value.processes,
     fileBytes: value.file_bytes,
     openFiles: value.open_files,
+    outputBytes: value.output_bytes,
+    runOutputBytes: value.run_output_bytes,
+    idleMs: value.idle_s * 1000,
+    /** Null: all that the machine has. */
+    cpus: value.cpus ?? null,
+    /** The least that will do (SEC-53). */
+    rung: value.rung,
+    /** The delegated folder of the unified hierarchy, where the service can't find it itself. */
+    cgroupFolder: value.cgroup ?? null,
     network: value.network,
     readOnlyBinds: value.read_only_binds,
     path: value.path,

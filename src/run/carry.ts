@@ -41,7 +41,12 @@ async function workInCheckout(
   session: Session,
   signal: AbortSignal,
 ): Promise<{ readonly end: WorkEnd; readonly read: ReadBack }> {
-  const options = { runId: session.run.runId, name: "work", buildOutput: session.settings.buildOutput };
+  const options = {
+    runId: session.run.runId,
+    name: "work",
+    buildOutput: session.settings.buildOutput,
+    output: session.output,
+  };
   await using workspace = await deps.workspace.createWorkspace(session.base, options, signal);
   const end = await work(deps, session, workspace, signal);
   return { end, read: await readBack(deps, session, workspace) };

@@ -50,6 +50,7 @@ export async function openSession(deps: RunDeps, fixed: FixedRun): Promise<Sessi
     recorded: [],
     outcomes: [],
     used: { turns: 0, inputTokens: 0, outputTokens: 0 },
+    output: { usedBytes: 0 },
     budget,
     startedAtMs,
     onPhase,

@@ -67,6 +67,7 @@ function startEvidence(deps: RunDeps, run: Run, requester: string, body: Untrust
     baseSha: run.baseSha,
     requester,
     policySetDigest: deps.policies.policySetDigest,
+    limitsRung: deps.workspace.rung,
     issueSizeBytes: Buffer.byteLength(body.text),
     hiddenRemoved: body.removed,
     limits: { ...run.limits },

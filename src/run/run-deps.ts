@@ -15,18 +15,28 @@ import type { Github } from "../github/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Store } from "../store/index.ts";
-import type { BaseSource, BaseTree, OpenedBase, Workspace } from "../workspace/index.ts";
+import type { BaseSource, BaseTree, OpenedBase, OutputMeter, RungName, Workspace } from "../workspace/index.ts";
 import type { RunReport } from "./run-report.ts";
 
 /** The hands of the workspace room, with its own settings closed over by the composition root. */
 export type WorkspaceHands = {
+  /** What holds the sandboxes to their limits (SEC-53): for the record. */
+  readonly rung: RungName;
+  /** Tries every barrier in a real sandbox; throws `SANDBOX_FAILED`. */
+  readonly requireConfinement: (signal: AbortSignal) => Promise<void>;
   readonly openBase: (source: BaseSource, signal: AbortSignal) => Promise<OpenedBase>;
   /** The tree of a commit that a mirror already holds; null where the mirror is gone. */
   readonly reopenBase: (repositoryId: string, commitSha: string) => Promise<BaseTree | null>;
   readonly readBaseFile: (base: BaseTree, path: string) => Promise<Uint8Array | null>;
   readonly createWorkspace: (
     base: BaseTree,
-    options: { readonly runId: RunId; readonly name: string; readonly buildOutput: readonly string[] },
+    options: {
+      readonly runId: RunId;
+      readonly name: string;
+      readonly buildOutput: readonly string[];
+      /** The run's, which all its workspaces add to. */
+      readonly output: OutputMeter;
+    },
     signal: AbortSignal,
   ) => Promise<Workspace>;
   readonly renderPatch: (base: BaseTree, changeSet: ChangeSet) => Promise<string>;

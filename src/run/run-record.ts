@@ -97,6 +97,7 @@ export async function recordBase(
     phase: "prepare",
     baseSha: base.sha,
     policySetDigest: deps.policies.policySetDigest,
+    limitsRung: deps.workspace.rung,
     limits: { ...run.limits },
   };
   await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), async (tx) => {

@@ -3,7 +3,7 @@ import type { ActionId, ActionOutcome, ChangeSet, Run } from "../domain/index.ts
 import type { RunContext } from "../gateway/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RepositorySettings } from "../policy/index.ts";
-import type { BaseTree } from "../workspace/index.ts";
+import type { BaseTree, OutputMeter } from "../workspace/index.ts";
 import type { IssueTexts, RunPhase } from "./run-deps.ts";
 
 /** A run while it is worked on by this process. */
@@ -19,6 +19,8 @@ export type Session = {
   readonly recorded: { readonly actionId: ActionId; readonly changeSet: ChangeSet }[];
   readonly outcomes: ActionOutcome[];
   used: Used;
+  /** What its commands have printed (SEC-57). */
+  readonly output: OutputMeter;
   readonly budget: RunBudget;
   readonly startedAtMs: number;
   /** Told when a phase begins, for whoever shows it. */

@@ -18,7 +18,7 @@ export async function verify(
 ): Promise<TestRun | null> {
   const { run, settings, base } = session;
   if (settings.verify === null) return null;
-  const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput };
+  const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput, output: session.output };
   await using workspace = await deps.workspace.createWorkspace(base, options, signal);
   if (tree.changeSet !== null) await workspace.apply(tree.changeSet);
   await using pages = await deps.openPages(run.runId);

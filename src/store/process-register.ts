@@ -16,6 +16,8 @@ const Registration = z.strictObject({
   bootId: z.string(),
   paths: z.array(z.string()),
   mounts: z.array(z.string()),
+  /** Folders of control groups; records of earlier versions have none. */
+  cgroups: z.array(z.string()).default([]),
 });
 export type Registration = z.infer<typeof Registration>;
 
@@ -24,6 +26,7 @@ export type Registered = {
   readonly pid: number | null;
   readonly paths: readonly string[];
   readonly mounts: readonly string[];
+  readonly cgroups?: readonly string[];
 };
 
 const nameForm = /^(\d+)-(\d+)-[0-9a-f]{16}\.json$/;
@@ -64,6 +67,7 @@ export function registerProcess(home: string, what: string, registered: Register
     bootId: currentBootId(),
     paths: [...registered.paths],
     mounts: [...registered.mounts],
+    cgroups: [...(registered.cgroups ?? [])],
   };
   const path = join(folder, `${owner.pid}-${owner.startTime}-${randomBytes(8).toString("hex")}.json`);
   // A sweep must not read half a record.

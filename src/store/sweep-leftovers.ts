@@ -3,6 +3,7 @@ import { lstat, readFile, realpath, rm } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { isOurGroup, removeGroup } from "./control-groups.ts";
 import { currentBootId, isAlive, type ProcessIdentity, type Registration, readRegister } from "./process-register.ts";
 import { removeFolder } from "./remove-folder.ts";
 
@@ -11,7 +12,7 @@ const endTimeoutMs = 5_000;
 const pollMs = 20;
 
 /**
- * Ends the processes that killed owners left behind, takes off their mounts and removes their folders, and says what it
+ * Ends the processes that killed owners left behind, removes their groups, mounts and folders, and says what it
  * did, one line each (SEC-61). Touches no reused pid, nothing outside `home`, and no folder that something is still
  * mounted in. Never throws for a single leftover: what could not be removed is said, and tried again at the next start.
  */
@@ -27,7 +28,7 @@ export async function sweepLeftovers(home: string): Promise<string[]> {
 
 async function sweep(home: string, record: Registration, lines: string[]): Promise<boolean> {
   let isClean = true;
-  const say = (done: string, failed: string, isDone: boolean): void => {
+  const say: Say = (done, failed, isDone) => {
     isClean &&= isDone;
     lines.push(isDone ? `${done} that a killed process had left` : failed);
   };
@@ -40,6 +41,7 @@ async function sweep(home: string, record: Registration, lines: string[]): Promi
     const isDone = await endProcess(record.process, "SIGKILL", endTimeoutMs);
     say(`ended ${record.what} (pid ${pid})`, `could not end ${record.what} (pid ${pid})`, isDone);
   }
+  await sweepGroups(record.cgroups, say);
   for (const mount of record.mounts) {
     if (!(await isBelow(home, mount)) || !(await mountsIn(mount)).includes(mount)) continue;
     const isDone = await unmount(mount);
@@ -51,6 +53,15 @@ async function sweep(home: string, record: Registration, lines: string[]): Promi
     say(`removed ${path}`, `could not remove ${path}`, isDone);
   }
   return isClean;
+}
+
+type Say = (done: string, failed: string, isDone: boolean) => void;
+
+async function sweepGroups(groups: readonly string[], say: Say): Promise<void> {
+  for (const group of groups) {
+    if (!(await isOurGroup(group)) || !(await exists(group))) continue;
+    say(`removed the control group ${group}`, `could not remove the control group ${group}`, await removeGroup(group));
+  }
 }
 
 /** Sends the signal and waits. True where the process is gone. Never touches a reused pid. */

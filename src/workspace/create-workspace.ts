@@ -5,6 +5,7 @@ import { createAccessLock } from "./access-lock.ts";
 import { applyChanges } from "./apply-changes.ts";
 import { objectFormatOf } from "./base-tree.ts";
 import { closestPaths } from "./close-names.ts";
+import { type ConfinementOptions, openConfinement } from "./confinement.ts";
 import { walkPath } from "./descriptor-walk.ts";
 import { exportTree } from "./export.ts";
 import { createFileAt, deleteFileAt, type OpenTree, readFileAt, replaceFileAt } from "./files.ts";
@@ -13,10 +14,10 @@ import { ignoredFolders } from "./ignored-folders.ts";
 import type { KnownFile } from "./known-files.ts";
 import { makeWorkFolder } from "./make-work-folder.ts";
 import { checkedEnvironment, checkedToolchains } from "./operator-inputs.ts";
-import { allowedTasks } from "./process-limits.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
+import { hasProcessGroup } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
 import { searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 import { makeFolderWith, makeSandboxFolders, type SandboxPlace } from "./sandbox-place.ts";
@@ -41,6 +42,7 @@ export type WorkspaceOptions = {
   readonly buildOutput: readonly string[];
   /** What `seccompFilter` gives; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
+  readonly confinement: Omit<ConfinementOptions, "isWorkBounded">;
 };
 
 /**
@@ -58,7 +60,8 @@ export async function createWorkspace(
   const environment = checkedEnvironment(options.environment);
   const toolchains = checkedToolchains(options.toolchains, deps.home);
   await requireBubblewrap(deps);
-  const runUid = await takeRunUid(deps, options.runUids, signal);
+  const isShared = hasProcessGroup(options.confinement.rung);
+  const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
   undo.defer(() => runUid.release());
 
   const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
@@ -72,7 +75,8 @@ export async function createWorkspace(
   undo.defer(() => closeSync(root));
 
   const known = await exportTree(deps, base, { root, owner: runUid.owner }, signal);
-  const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, tasks: allowedTasks() };
+  const confinement = undo.use(openConfinement(deps, { ...options.confinement, isWorkBounded: false }));
+  const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, confinement };
   const parts = { base, runFolder, workFolder, root, known, place, limits: options.limits };
   return assemble(deps, parts, options.buildOutput, undo.move());
 }

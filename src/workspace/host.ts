@@ -9,7 +9,13 @@ export type Owner = { readonly uid: number; readonly gid: number } | null;
  */
 export type RegisterProcess = (
   what: string,
-  registered: { readonly pid: number | null; readonly paths: readonly string[]; readonly mounts: readonly string[] },
+  registered: {
+    readonly pid: number | null;
+    readonly paths: readonly string[];
+    readonly mounts: readonly string[];
+    /** Folders of a control group. */
+    readonly cgroups?: readonly string[];
+  },
 ) => () => void;
 
 /** What the room needs of the machine it runs on. */

@@ -13,11 +13,14 @@ export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
 export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { requireConfinement } from "./require-confinement.ts";
 export { requireSandbox } from "./require-sandbox.ts";
-export { countRunUids, parseRunUids } from "./run-uids.ts";
+export { parseRunUids, sandboxesAtOnce } from "./run-uids.ts";
+export { anyRung, chooseRung, describeRung, type Rung, type WantedRung } from "./rung.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 export { seccompFilter } from "./seccomp-filter.ts";
 export { type RawCall, rawCall, readResults, systemCallProgram } from "./system-call-program.ts";
+export { defaultSandboxLimits, type OutputMeter, type RungName, type SandboxLimits } from "./sandbox-limits.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
 export type {
   BaseTree,

@@ -1,6 +1,7 @@
 import { readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isCountersignError } from "../domain/index.ts";
+import { openConfinement } from "./confinement.ts";
 import type { WorkspaceOptions } from "./create-workspace.ts";
 import { randomName, type WorkspaceDeps } from "./host.ts";
 import { makeWorkFolder } from "./make-work-folder.ts";
@@ -9,11 +10,12 @@ import { type CallBarrier, callBarriers, callsOf, unfilteredBarriers } from "./p
 import { openProbeListeners, type ProbeListeners } from "./probe-listeners.ts";
 import { listRuntimes } from "./probe-runtimes.ts";
 import { barriers, namespaceKinds, probeScript, remedies } from "./probe-script.ts";
-import { allowedTasks } from "./process-limits.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
+import { chooseRung, describeRung, hasProcessGroup, type Rung, type WantedRung } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
+import type { SandboxLimits } from "./sandbox-limits.ts";
 import { makeFolderWith, makeSandboxFolders, writeProgram } from "./sandbox-place.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
@@ -28,7 +30,10 @@ export type SandboxCheck = {
 };
 
 /** As for a workspace. */
-export type ProbeOptions = Pick<WorkspaceOptions, "runUids" | "toolsFolder" | "toolchains" | "environment">;
+export type ProbeOptions = Pick<WorkspaceOptions, "runUids" | "toolsFolder" | "toolchains" | "environment"> & {
+  readonly rung: WantedRung;
+  readonly limits: SandboxLimits;
+};
 
 const probeTimeoutMs = 20_000;
 
@@ -72,7 +77,8 @@ async function probeWith(
   await using undo = new AsyncDisposableStack();
   const environment = checkedEnvironment(options.environment);
   const toolchains = checkedToolchains(options.toolchains, deps.home);
-  const runUid = await takeRunUid(deps, options.runUids, signal);
+  const rung = chooseRung(deps, options.rung);
+  const runUid = await takeRunUid(deps, options.runUids, { isShared: hasProcessGroup(rung) }, signal);
   undo.defer(() => runUid.release());
   const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
   undo.defer(deps.registerProcess("the sandbox of doctor", { pid: null, paths: [folder], mounts: [] }));
@@ -83,10 +89,13 @@ async function probeWith(
   writeFileSync(canary, "canary\n", { mode: 0o644 });
   const listeners = undo.use(await openProbeListeners(folder, randomName(deps)));
 
+  const { limits } = options;
+  const ofOne = { rung, limits, sandboxesAtOnce: 1, output: { usedBytes: 0 }, isWorkBounded: false };
+  const confinement = undo.use(openConfinement(deps, ofOne));
   const place = {
     ...(await makeSandboxFolders(deps, folder, runUid.owner)),
     ...{ toolsFolder: options.toolsFolder, toolchains, environment },
-    ...{ seccompFilter: seccompFilter(), owner: runUid.owner, tasks: allowedTasks() },
+    ...{ seccompFilter: seccompFilter(), owner: runUid.owner, confinement },
     workFolder: makeWorkFolder(join(folder, "tree"), runUid.owner),
   };
   const run: Probe["run"] = async (where, program, timeoutMs = probeTimeoutMs) => {
@@ -94,7 +103,16 @@ async function probeWith(
     signal.throwIfAborted();
     return result;
   };
-  return await tryAll({ place, run }, canary, listeners);
+  return [limitsCheck(rung), ...(await tryAll({ place, run }, canary, listeners))];
+}
+
+/** The lowest rung is no fault, unless the operator demands a better one: then there was no probe at all. */
+function limitsCheck(rung: Rung): SandboxCheck {
+  const remedy =
+    rung.name === "prlimit"
+      ? "delegate a cgroup v2 folder to the service, see docs/configuration.md, `sandbox.cgroup`"
+      : "";
+  return { name: "limits", ok: true, detail: describeRung(rung), remedy };
 }
 
 async function tryAll(probe: Probe, canary: string, listeners: ProbeListeners): Promise<readonly SandboxCheck[]> {

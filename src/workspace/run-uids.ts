@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { CountersignError } from "../domain/index.ts";
 import { claim, tryClaim } from "./claim.ts";
 import { isRoot, type Owner, type WorkspaceDeps } from "./host.ts";
+import { isGone, readProcess } from "./process-tree.ts";
+import { hasProcessGroup, isInSandboxGroup, type Rung } from "./rung.ts";
 
 const refuse = (cause: string): never => {
   throw new CountersignError("RUN_UID_UNUSABLE", cause);
@@ -21,9 +24,13 @@ export function parseRunUids(text: string): { readonly first: number; readonly l
   return range;
 }
 
-/** How many sandboxes can run at once, by their user ids: as many as are wanted where the service is not root. */
-export function countRunUids(runUids: string | null): number {
-  if (!isRoot() || runUids === null) return Number.POSITIVE_INFINITY;
+/**
+ * How many sandboxes can run at once (SEC-42): any number where the kernel counts the tasks of each by itself, else as many as
+ * there are user ids; an ordinary user has one.
+ */
+export function sandboxesAtOnce(runUids: string | null, rung: Pick<Rung, "name">): number {
+  if (hasProcessGroup(rung)) return Number.POSITIVE_INFINITY;
+  if (!isRoot() || runUids === null) return 1;
   const { first, last } = parseRunUids(runUids);
   return last - first + 1;
 }
@@ -35,20 +42,27 @@ const choosingWaitMs = 60_000;
 export type RunUid = { readonly owner: Owner; release(): Promise<void> };
 
 /**
- * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names, that owns no process and that
- * no other run holds. Throws RUN_UID_UNUSABLE.
+ * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names. `isShared`, where each sandbox
+ * has a group of its own that counts its tasks: the first that owns no process outside of these serves all runs. Else
+ * one that owns no process and that no other run holds. Throws RUN_UID_UNUSABLE.
  */
-export async function takeRunUid(deps: WorkspaceDeps, runUids: string | null, signal: AbortSignal): Promise<RunUid> {
+export async function takeRunUid(
+  deps: WorkspaceDeps,
+  runUids: string | null,
+  { isShared }: { readonly isShared: boolean },
+  signal: AbortSignal,
+): Promise<RunUid> {
   if (!isRoot()) return { owner: null, release: async () => {} };
   if (runUids === null)
     return refuse("started by root without COUNTERSIGN_RUN_UIDS; a sandbox is never started by root");
   const range = parseRunUids(runUids);
   const named = namedUids().filter(({ uid }) => uid >= range.first && uid <= range.last);
   if (named[0] !== undefined) refuse(`user id ${named[0].uid} of COUNTERSIGN_RUN_UIDS belongs to \`${named[0].name}\``);
+  if (isShared) return (await sharedUid(range, signal)) ?? refuseBusy(runUids);
   // One chooser at a time: of two that try the same id at once both may step back, and so on through the range.
   const turn = await claim(deps, "run-uids", choosingWaitMs, signal);
   try {
-    const busy = uidsOfProcesses();
+    const busy = uidsOfProcesses(() => true);
     for (let uid = range.first; uid <= range.last; uid++) {
       const taken = busy.has(uid) ? null : await tryClaim(deps, `uid-${uid}`);
       if (taken !== null) return { owner: { uid, gid: uid }, release: () => taken.release() };
@@ -56,7 +70,29 @@ export async function takeRunUid(deps: WorkspaceDeps, runUids: string | null, si
   } finally {
     await turn.release();
   }
-  return refuse(`each user id of COUNTERSIGN_RUN_UIDS \`${runUids}\` is in use by another run or owns a process`);
+  return refuseBusy(runUids);
+}
+
+const refuseBusy = (runUids: string): never =>
+  refuse(`each user id of COUNTERSIGN_RUN_UIDS \`${runUids}\` is in use by another run or owns a process`);
+
+/** A launcher that waits to be taken into its group is outside for milliseconds, and looks like a stranger. */
+const admissionWaitMs = 5_000;
+
+async function sharedUid(range: ReturnType<typeof parseRunUids>, signal: AbortSignal): Promise<RunUid | null> {
+  for (const startedAt = performance.now(); ; await delay(50, undefined, { signal })) {
+    const busy = uidsOfProcesses(livesOutside);
+    for (let uid = range.first; uid <= range.last; uid++) {
+      if (!busy.has(uid)) return { owner: { uid, gid: uid }, release: async () => {} };
+    }
+    if (performance.now() - startedAt > admissionWaitMs) return null;
+  }
+}
+
+/** What has ended and was not yet waited for holds nothing, and is in no group any more. */
+function livesOutside(pid: number): boolean {
+  const facts = readProcess(pid);
+  return facts !== null && !isGone(pid, facts.startTime) && !isInSandboxGroup(pid);
 }
 
 function namedUids(): { readonly name: string; readonly uid: number }[] {
@@ -72,12 +108,14 @@ function namedUids(): { readonly name: string; readonly uid: number }[] {
   });
 }
 
-function uidsOfProcesses(): Set<number> {
+/** User ids of the processes that count. */
+function uidsOfProcesses(counts: (pid: number) => boolean): Set<number> {
   const uids = new Set<number>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      uids.add(statSync(`/proc/${name}`).uid);
+      const { uid } = statSync(`/proc/${name}`);
+      if (!uids.has(uid) && counts(Number(name))) uids.add(uid);
     } catch {
       // ended meanwhile
     }

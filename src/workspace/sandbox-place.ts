@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Confinement } from "./confinement.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 import { makeOutputPipes, type OutputPipes } from "./output-pipes.ts";
 import { commandFolderInside, type Toolchain } from "./sandbox-flags.ts";
@@ -13,8 +14,7 @@ export type SandboxPlace = {
   readonly environment: Readonly<Record<string, string>>;
   readonly owner: Owner;
   readonly pipes: OutputPipes;
-  /** For `nproc`. */
-  readonly tasks: number;
+  readonly confinement: Confinement;
   /** What `seccompFilter` gives, handed to bubblewrap as a descriptor; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
 };

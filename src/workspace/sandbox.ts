@@ -1,26 +1,24 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CountersignError, type ExecResult } from "../domain/index.ts";
 import { BoundedOutput } from "./bounded-output.ts";
-import { findProgram } from "./find-program.ts";
+import { type CommandWatch, watchOver } from "./command-watch.ts";
+import type { Confinement } from "./confinement.ts";
 import { isRoot, type WorkspaceDeps } from "./host.ts";
-import { inheritedDescriptors } from "./inherited-descriptors.ts";
-import { nameLeftovers } from "./leftovers.ts";
+import { launcher } from "./launcher.ts";
 import { type OpenPipe, openPipe } from "./output-pipes.ts";
-import { processLimits } from "./process-limits.ts";
-import { descendantsOf, findSupervisor, isGone, type ProcessFacts, sendSignal } from "./process-tree.ts";
+import { isGone, sendSignal } from "./process-tree.ts";
 import { userNamespaceRemedy } from "./require-bubblewrap.ts";
 import { sandboxFlags } from "./sandbox-flags.ts";
 import { commandInside, type SandboxPlace } from "./sandbox-place.ts";
 import { readStatus, type SandboxStatus } from "./sandbox-status.ts";
+import { watchWorkFolder } from "./work-watch.ts";
 import type { ExecRequest } from "./workspace.ts";
 
-/** Between TERM and KILL at the time limit (ACI-58). */
-const graceMs = 200;
-/** How long the PID namespace may take to empty (SEC-58), and the pipes to drain (ACI-59). */
+/** How long PID namespace and group may take to empty (SEC-58), and the pipes to drain (ACI-59). */
 const emptyWithinMs = 5000;
 const drainWithinMs = 100;
 
@@ -35,34 +33,52 @@ export async function runInSandbox(
   signal: AbortSignal,
 ): Promise<ExecResult> {
   signal.throwIfAborted();
+  const { confinement } = place;
   const startedAt = performance.now();
   const output = new BoundedOutput();
   const stdout = collect(openPipe(place.pipes.stdout), output);
   const stderr = collect(openPipe(place.pipes.stderr), output);
-  const child = startSandbox(deps, place, { request, stdout: stdout.writer, stderr: stderr.writer });
+  const { child, gate } = startSandbox(deps, place, { request, stdout: stdout.writer, stderr: stderr.writer });
   const ended = endOf(child);
   const status = readStatus(child.stdio[3] as Readable);
-  const watch = watchOver(child, status, request.timeoutMs, signal);
+  const { timeoutMs } = request;
+  const work = confinement.isWorkBounded
+    ? null
+    : watchWorkFolder(deps, place.workFolder, status.init, confinement.limits);
+  const printedBytes = (): number => stdout.count() + stderr.count();
+  const watch = watchOver({ child, status, confinement, timeoutMs, printedBytes, work }, signal);
+  const admitted = admit(confinement, child, gate);
   const registered = register(deps, status);
 
   const exit = await ended.finally(() => watch.stop());
-  await waitUntilEmpty(child, status);
+  const refusedAdmission = await admitted;
+  await waitUntilEmpty(child, status, confinement);
   await Promise.race([Promise.all([stdout.closed, stderr.closed]), delay(drainWithinMs)]);
   for (const { reader } of [stdout, stderr]) reader.destroy();
+  watch.lookBack();
   (await registered)();
 
   const kept = output.finish();
+  if (watch.reason() === null && refusedAdmission !== null) throw refusedAdmission;
   if (watch.reason() === null && status.exitCode() === null) throw failedToStart(exit, kept.output);
   return {
-    exitCode: watch.reason() === null ? exit.exitCode : null,
-    signal: watch.reason() === null ? null : watch.lastSignal(),
+    ...endAsResult(watch, exit),
     ...kept,
     stdoutBytes: stdout.count(),
     stderrBytes: stderr.count(),
     durationMs: Math.round(performance.now() - startedAt),
-    timedOut: watch.reason() === "timed_out",
-    isCanceled: watch.reason() === "canceled",
     killed: watch.killed(),
+  };
+}
+
+function endAsResult(watch: CommandWatch, exit: Exit) {
+  const reason = watch.reason();
+  return {
+    exitCode: reason === null ? exit.exitCode : null,
+    signal: reason === null ? null : watch.lastSignal(),
+    timedOut: reason?.kind === "timed_out",
+    isCanceled: reason?.kind === "canceled",
+    limit: reason?.kind === "limit" ? reason.limit : null,
   };
 }
 
@@ -77,12 +93,18 @@ function collect(pipe: OpenPipe, output: BoundedOutput) {
   return { ...pipe, closed, count: () => bytes };
 }
 
+type Started = {
+  readonly child: ChildProcess;
+  /** Where the start waits until the launcher is in its group; null: it does not wait. */
+  readonly gate: Writable | null;
+};
+
 /** Closes our ends of what the child got in any case: a pipe ends when its last writer is closed. */
 function startSandbox(
   deps: WorkspaceDeps,
   place: SandboxPlace & { readonly workFolder: string },
   command: { readonly request: ExecRequest; readonly stdout: number; readonly stderr: number },
-): ChildProcess {
+): Started {
   const opened = [command.stdout, command.stderr];
   try {
     const filter = openFilter(place);
@@ -92,13 +114,22 @@ function startSandbox(
       { ...layout, seccompDescriptor: filter === null ? null : 4 },
       commandInside(place.generatedFolder, command.request.program),
     );
-    const [program = "", ...rest] = launcher(deps, place, command.request.timeoutMs);
-    return spawn(program, [...rest, "--json-status-fd", "3", ...flags], {
+    const own = filter === null ? 4 : 5; // descriptors of the sandbox: three streams, bubblewrap's status, the filter
+    const gate = place.confinement.admit === null ? null : own;
+    const firstForeign = gate === null ? own : own + 1;
+    const limits = place.confinement.processLimits(command.request.timeoutMs);
+    const [program = "", ...rest] = launcher(deps, { limits, gate, firstForeign });
+    const child = spawn(program, [...rest, "--json-status-fd", "3", ...flags], {
       cwd: "/",
       env: {},
-      stdio: ["ignore", command.stdout, command.stderr, "pipe", ...(filter === null ? [] : [filter])],
+      stdio: [
+        ...(["ignore", command.stdout, command.stderr, "pipe"] as const),
+        ...(filter === null ? [] : [filter]),
+        ...(gate === null ? [] : ["pipe" as const]),
+      ],
       ...runUid(place),
     });
+    return { child, gate: gate === null ? null : (child.stdio.at(gate) as Writable) };
   } finally {
     for (const descriptor of opened) closeSync(descriptor);
   }
@@ -120,18 +151,21 @@ function openFilter(place: SandboxPlace): number | null {
   return openSync(path, "r");
 }
 
-/** What stands before bubblewrap's own flags: inherited descriptors closed, limits lowered where `prlimit` is there. */
-function launcher(deps: WorkspaceDeps, place: SandboxPlace, timeoutMs: number): readonly string[] {
-  const bubblewrap = findProgram(deps.searchPath, "bwrap");
-  if (bubblewrap === null) {
-    throw new CountersignError("BUBBLEWRAP_MISSING", `bwrap is in none of \`${deps.searchPath}\``);
+/**
+ * INVARIANT: nothing of a sandbox is ever outside its group (test/workspace/confinement.test.ts). The launcher waits for a
+ * line and ends by itself without one; it gets it when the kernel has taken it in. Answers with why it was not.
+ */
+async function admit({ admit: take }: Confinement, child: ChildProcess, gate: Writable | null): Promise<unknown> {
+  if (take === null || gate === null || child.pid === undefined) return null;
+  gate.on("error", () => {}); // a launcher that has ended meanwhile is told of by its end
+  try {
+    await take(child.pid);
+    gate.end("\n");
+    return null;
+  } catch (error) {
+    gate.destroy();
+    return error;
   }
-  const limiter = findProgram(deps.searchPath, "prlimit");
-  const limited = limiter === null ? [] : [limiter, ...processLimits({ timeoutMs, tasks: place.tasks }), "--"];
-  const inherited = inheritedDescriptors();
-  if (inherited.length === 0) return [...limited, bubblewrap];
-  const closing = `exec ${inherited.map((descriptor) => `${descriptor}>&-`).join(" ")}; exec "$@"`;
-  return ["/bin/bash", "--norc", "--noprofile", "-c", closing, "bash", ...limited, bubblewrap];
 }
 
 type Exit = { readonly exitCode: number | null; readonly signal: NodeJS.Signals | null };
@@ -145,66 +179,26 @@ function endOf(child: ChildProcess): Promise<Exit> {
   });
 }
 
-/** Ends the sandbox at the time limit and on the signal; the first reason wins. Looks for what outlives the command. */
-function watchOver(child: ChildProcess, status: SandboxStatus, timeoutMs: number, signal: AbortSignal) {
-  let reason: "timed_out" | "canceled" | null = null;
-  let lastSignal: NodeJS.Signals | null = null;
-  const killed: string[] = [];
-  const stopNaming = nameLeftovers(status.init, killed);
-  const kill = async (): Promise<void> => {
-    lastSignal = "SIGKILL";
-    const init = await status.init; // with it all in its namespace dies; bubblewrap itself says which it is before it goes on
-    if (init !== null && !isGone(init.pid, init.startTime)) sendSignal(init.pid, "SIGKILL");
-    child.kill("SIGKILL");
-  };
-  let grace: NodeJS.Timeout | undefined;
-  const limit = setTimeout(() => {
-    if (reason !== null) return;
-    reason = "timed_out";
-    lastSignal = "SIGTERM";
-    void status.init.then((init) => terminateTree(init));
-    grace = setTimeout(() => void kill(), graceMs);
-  }, timeoutMs);
-  const cancel = (): void => {
-    reason ??= "canceled";
-    void kill();
-  };
-  signal.addEventListener("abort", cancel, { once: true });
-  return {
-    reason: () => reason,
-    lastSignal: () => lastSignal,
-    killed: () => killed,
-    stop: () => {
-      clearTimeout(limit);
-      clearTimeout(grace);
-      stopNaming();
-      signal.removeEventListener("abort", cancel);
-    },
-  };
-}
-
-/** TERM to all but the init and the supervisor below it, whose end would end the rest at once. */
-function terminateTree(init: ProcessFacts | null): void {
-  if (init === null) return;
-  const supervisor = findSupervisor(init);
-  for (const { pid } of descendantsOf(init.pid)) if (pid !== supervisor?.pid) sendSignal(pid, "SIGTERM");
-}
-
 async function register(deps: WorkspaceDeps, status: SandboxStatus): Promise<() => void> {
   const init = await status.init;
   return init === null ? () => {} : deps.registerProcess("a sandbox", { pid: init.pid, paths: [], mounts: [] });
 }
 
 /** SEC-58. The init of a PID namespace is gone only when nothing else lives in it (pid_namespaces(7)). */
-async function waitUntilEmpty(child: ChildProcess, status: SandboxStatus): Promise<void> {
+async function waitUntilEmpty(child: ChildProcess, status: SandboxStatus, confinement: Confinement): Promise<void> {
   const init = await status.init;
-  if (init === null) return;
   const startedAt = performance.now();
-  for (let pauseMs = 0; !isGone(init.pid, init.startTime); pauseMs = Math.min(20, pauseMs + 1)) {
+  const living = (): number | null => (init === null || isGone(init.pid, init.startTime) ? null : init.pid);
+  for (let pauseMs = 0; living() !== null || !confinement.isEmpty(); pauseMs = Math.min(20, pauseMs + 1)) {
+    const pid = living();
     if (performance.now() - startedAt > emptyWithinMs) {
-      throw new CountersignError("WORKSPACE_POISONED", `process ${init.pid} of the sandbox did not end within 5 s`);
+      const what = pid === null ? "its control group is not empty" : `process ${pid} lives`;
+      throw new CountersignError("WORKSPACE_POISONED", `the sandbox did not end within 5 s: ${what}`);
     }
-    if (pauseMs > 2) sendSignal(init.pid, "SIGKILL"); // bubblewrap's parent-death signal should have done it
+    if (pauseMs > 2) {
+      if (pid !== null) sendSignal(pid, "SIGKILL"); // bubblewrap's parent-death signal should have done it
+      confinement.kill();
+    }
     await delay(pauseMs);
   }
   child.removeAllListeners();

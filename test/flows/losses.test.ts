@@ -60,7 +60,7 @@ describe("a disk that is full at the start", () => {
     const ended = await runOnDisk(20, [finish]);
 
     expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(ended.stderr).toMatch(/^countersign: .*free space on the disk of `COUNTERSIGN_HOME`.*\[DISK_FULL\]\n$/);
+    expect(ended.stderr).toMatch(/^countersign: .*free space on the disk of `COUNTERSIGN_HOME`.*\[DISK_FULL\]\n$/m);
   });
 });
 

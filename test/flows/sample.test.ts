@@ -131,6 +131,15 @@ describe("the record of the run", () => {
     );
   });
 
+  it("tells in its first entry what held its sandboxes to their limits (SEC-53)", async () => {
+    const of = `where body is not null and convert_from(body, 'UTF8')::jsonb ->> 'runId' = $1 order by index limit 1`;
+    const query = `select convert_from(body, 'UTF8')::jsonb -> 'evidence' ->> 'limitsRung' as rung from ledger_entries ${of}`;
+
+    const [first] = (await countersign.store?.sql<{ readonly rung: string }>(query, [report.run_id])) ?? [];
+
+    expect(first?.rung).toMatch(/^(cgroup_v2|cgroup_v1|prlimit)$/);
+  });
+
   it("shows one action: what was proposed and validated, what decided, what it did", async () => {
     const denied = report.actions.find(({ state }) => state === "denied");
     const id = denied?.action_id ?? "";

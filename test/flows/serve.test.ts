@@ -87,7 +87,7 @@ describe("serve", () => {
     const ended = await countersign.command(["serve"], { ...environment, APP_ID: "999999" });
 
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(ended.stderr).toMatch(/^countersign: GitHub answered 401 .* \[GITHUB_UNAUTHORIZED\]\n$/);
+    expect(ended.stderr).toMatch(/^countersign: GitHub answered 401 .* \[GITHUB_UNAUTHORIZED\]\n$/m);
   });
 
   it("does not start where its port is taken", async () => {

@@ -113,6 +113,20 @@ describe("run_command", () => {
     expect(failed.text).toContain("line 500 ");
   });
 
+  it("names the limit of the sandbox that was reached, to the model and in the record (SEC-57)", async () => {
+    const limit = { kind: "memory", atMost: 4_294_967_296 } as const;
+    const result = anExecResult("so far\n", { exitCode: null, signal: "SIGKILL", limit });
+    await using actor = await createActor(answering(result));
+
+    const failed = await actor.call("run_command", { command: "hog" });
+
+    expect(failed).toMatchObject({
+      status: "failed",
+      text: "failed: killed at the sandbox's limit of 4294967296 bytes of memory; 5 ms\nso far",
+      record: { exit_code: null, limit: { kind: "memory", at_most: 4_294_967_296 } },
+    });
+  });
+
   it("lists what was left running", async () => {
     await using actor = await createActor(answering(anExecResult("done\n", { killed: ["sleep"] })));
 

@@ -4,6 +4,11 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadOperatorSettings, parseOperatorSettings } from "../../src/policy/index.ts";
 
+const defaultsBesides = {
+  ...{ memoryBytes: 4_294_967_296, processes: 512, fileBytes: 1_073_741_824, openFiles: 4_096 },
+  ...{ workBytes: 2_147_483_648, workInodes: 400_000, outputBytes: 268_435_456, runOutputBytes: 2_147_483_648 },
+};
+
 describe("`operator.json`", () => {
   it("overrides what it names and leaves the rest", () => {
     const settings = parseOperatorSettings(
@@ -43,6 +48,19 @@ describe("`operator.json`", () => {
     });
   });
 
+  it("tells the limits of the sandbox with their units (SEC-53 to SEC-57)", () => {
+    const text = '{"sandbox":{"rung":"cgroup_v1","cgroup":"/sys/fs/cgroup/a.slice","idle_s":7,"cpus":0.5}}';
+
+    expect(parseOperatorSettings(text, "operator.json").sandbox).toMatchObject({
+      ...{ rung: "cgroup_v1", cgroupFolder: "/sys/fs/cgroup/a.slice", idleMs: 7_000, cpus: 0.5 },
+      ...defaultsBesides,
+    });
+    expect(parseOperatorSettings("{}", "operator.json").sandbox).toMatchObject({
+      ...{ rung: "prlimit", cgroupFolder: null, idleMs: 300_000, cpus: null },
+      ...defaultsBesides,
+    });
+  });
+
   it.each([
     ["an unknown key", '{"failure":1}', "unknown key `failure`"],
     ["an unknown key further in", '{"limits":{"turn":1}}', "unknown key `limits.turn`"],
@@ -59,6 +77,8 @@ describe("`operator.json`", () => {
       '{"caps":{"runs_per_sender":{"hour":0}}}',
       "`caps.runs_per_sender.hour` is 0, expected at least 1",
     ],
+    ["a rung that there is not", '{"sandbox":{"rung":"cgroup"}}', "expected `cgroup_v2` or `cgroup_v1` or `prlimit`"],
+    ["a group by a detour", '{"sandbox":{"cgroup":"/sys/fs/cgroup/../x"}}', "`sandbox.cgroup`"],
     ["a home as a bind", '{"sandbox":{"read_only_binds":["/home/ada"]}}', "`sandbox.read_only_binds.0`"],
     ["the whole system as a bind", '{"sandbox":{"read_only_binds":["/"]}}', "`sandbox.read_only_binds.0`"],
     ["a bind by a detour", '{"sandbox":{"read_only_binds":["/opt/../root"]}}', "`sandbox.read_only_binds.0`"],

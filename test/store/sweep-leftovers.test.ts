@@ -1,5 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
+  accessSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -34,7 +36,10 @@ const aFolder = (path: string): string => {
 const records = (): readonly string[] => readdirSync(join(home, "processes"));
 
 /** A record as a process that is gone would have left it: our own, under an owner that never was. */
-function orphan(registered: { pid?: number; paths?: string[]; mounts?: string[] }, change: object = {}): void {
+function orphan(
+  registered: { pid?: number; paths?: string[]; mounts?: string[]; cgroups?: string[] },
+  change: object = {},
+): void {
   registerProcess(home, "sandbox", { pid: null, paths: [], mounts: [], ...registered });
   const [name = ""] = records().filter((entry) => entry.startsWith(`${process.pid}-`));
   const record = JSON.parse(readFileSync(join(home, "processes", name), "utf8"));
@@ -112,6 +117,41 @@ describe("a killed owner", () => {
 it("finds nothing in a home that was never used", async () => {
   expect(await sweepLeftovers(join(home, "none"))).toEqual([]);
 });
+
+describe("control groups (SEC-61)", () => {
+  const group = "countersign-00000000000000bb";
+  const parent = groupParent();
+
+  it.runIf(parent !== null)("of a killed owner are emptied and removed", async () => {
+    const path = join(parent ?? "", group);
+    mkdirSync(path);
+    writeFileSync(join(path, "cgroup.procs"), `${pid()}`);
+    orphan({ cgroups: [path] });
+
+    expect(await sweepLeftovers(home)).toEqual([`removed the control group ${path} that a killed process had left`]);
+    expect(existsSync(path)).toBe(false);
+    expect(startTimeOf(pid())).toBeNull();
+  });
+
+  it("are not looked for where none are mounted, nor under a name that is not ours", async () => {
+    const path = aFolder(`work/${group}`);
+    orphan({ cgroups: [path, "/sys/fs/cgroup/memory", `/sys/fs/cgroup/../cgroup/${group}`] });
+
+    expect(await sweepLeftovers(home)).toEqual([]);
+    expect(existsSync(path)).toBe(true);
+  });
+});
+
+/** A v1 hierarchy that we may write, where there is one. */
+function groupParent(): string | null {
+  const folder = "/sys/fs/cgroup/pids";
+  try {
+    accessSync(folder, constants.W_OK);
+    return existsSync(join(folder, "cgroup.procs")) ? folder : null;
+  } catch {
+    return null;
+  }
+}
 
 describe("mounts", () => {
   it.runIf(canMount())("of a killed owner are taken off before their folder is removed", async () => {

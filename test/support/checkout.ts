@@ -1,17 +1,32 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { vi } from "vitest";
 import { registerProcess } from "../../src/store/index.ts";
 import {
+  anyRung,
   type BaseTree,
+  chooseRung,
   createWorkspace,
+  defaultSandboxLimits,
   defaultSearchPath,
   defaultTreeLimits,
+  type OutputMeter,
   openBase,
   seccompFilter,
+  type Rung,
+  type SandboxLimits,
   type Workspace,
   type WorkspaceDeps,
   type WorkspaceOptions,
@@ -84,6 +99,31 @@ export function noTools(home: TestHome): string {
   return folder;
 }
 
+/** The control groups that a home has registered as its own. */
+export function groupFoldersOf(home: string): readonly string[] {
+  const folder = join(home, "processes");
+  return readdirSync(folder).flatMap((name): readonly string[] => {
+    try {
+      return JSON.parse(readFileSync(join(folder, name), "utf8")).cgroups;
+    } catch {
+      return []; // forgotten meanwhile
+    }
+  });
+}
+
+/** The best rung of this machine with the shipped limits, but for what is given. */
+export function aConfinement(
+  home: TestHome,
+  changes: { readonly rung?: Rung; readonly limits?: Partial<SandboxLimits>; readonly output?: OutputMeter } = {},
+): WorkspaceOptions["confinement"] {
+  return {
+    rung: changes.rung ?? chooseRung(home.deps, anyRung),
+    limits: { ...defaultSandboxLimits, ...changes.limits },
+    sandboxesAtOnce: 4,
+    output: changes.output ?? { usedBytes: 0 },
+  };
+}
+
 export function aWorkspace(
   home: TestHome,
   base: BaseTree,
@@ -97,6 +137,7 @@ export function aWorkspace(
     limits: defaultTreeLimits,
     buildOutput: [],
     seccompFilter: seccompFilter(),
+    confinement: aConfinement(home),
   };
   return createWorkspace(home.deps, base, { ...usual, ...options }, never);
 }

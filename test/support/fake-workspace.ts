@@ -38,6 +38,7 @@ export function anExecResult(output: string | Uint8Array = "", overrides: Partia
     durationMs: 5,
     timedOut: false,
     isCanceled: false,
+    limit: null,
     killed: [],
     ...overrides,
   };

@@ -6,6 +6,7 @@ import { takeRunUid } from "../../src/workspace/run-uids.ts";
 import { aHome, never, type TestHome } from "../support/checkout.ts";
 
 const asRoot = process.geteuid?.() === 0;
+const alone = { isShared: false };
 let home: TestHome;
 
 beforeEach(() => {
@@ -29,21 +30,23 @@ describe("parseRunUids", () => {
 
 describe.runIf(asRoot)("takeRunUid of a service started by root", () => {
   it("gives each run its own id, and again once it is released", async () => {
-    const first = await takeRunUid(home.deps, "64350-64351", never);
-    const second = await takeRunUid(home.deps, "64350-64351", never);
+    const first = await takeRunUid(home.deps, "64350-64351", alone, never);
+    const second = await takeRunUid(home.deps, "64350-64351", alone, never);
 
     expect([first.owner, second.owner]).toEqual([
       { uid: 64_350, gid: 64_350 },
       { uid: 64_351, gid: 64_351 },
     ]);
-    await expect(takeRunUid(home.deps, "64350-64351", never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
+    await expect(takeRunUid(home.deps, "64350-64351", alone, never)).rejects.toMatchObject({
+      code: "RUN_UID_UNUSABLE",
+    });
     await first.release();
-    expect((await takeRunUid(home.deps, "64350-64351", never)).owner?.uid).toBe(64_350);
+    expect((await takeRunUid(home.deps, "64350-64351", alone, never)).owner?.uid).toBe(64_350);
   });
 
   it("gives no id twice to runs that ask at once", async () => {
     const taken = await Promise.allSettled(
-      Array.from({ length: 5 }, () => takeRunUid(home.deps, "64350-64389", never)),
+      Array.from({ length: 5 }, () => takeRunUid(home.deps, "64350-64389", alone, never)),
     );
 
     const uids = taken.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value.owner?.uid] : []));
@@ -55,19 +58,19 @@ describe.runIf(asRoot)("takeRunUid of a service started by root", () => {
     const account = /^(?!root)[^:]+:[^:]*:([1-9]\d*):/m.exec(readFileSync("/etc/passwd", "utf8"))?.[1] ?? "1";
     const owned = spawn("sleep", ["60"], { uid: 64_390, gid: 64_390, stdio: "ignore" });
 
-    await expect(takeRunUid(home.deps, null, never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
-    await expect(takeRunUid(home.deps, account, never)).rejects.toMatchObject({
+    await expect(takeRunUid(home.deps, null, alone, never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
+    await expect(takeRunUid(home.deps, account, alone, never)).rejects.toMatchObject({
       code: "RUN_UID_UNUSABLE",
       message: expect.stringContaining(account),
     });
-    await expect(takeRunUid(home.deps, "64390", never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
-    expect((await takeRunUid(home.deps, "64390-64391", never)).owner?.uid).toBe(64_391);
+    await expect(takeRunUid(home.deps, "64390", alone, never)).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
+    expect((await takeRunUid(home.deps, "64390-64391", alone, never)).owner?.uid).toBe(64_391);
     owned.kill("SIGKILL");
   });
 });
 
 describe.skipIf(asRoot)("takeRunUid of an ordinary user", () => {
   it("uses the service's own id", async () => {
-    expect((await takeRunUid(home.deps, null, never)).owner).toBeNull();
+    expect((await takeRunUid(home.deps, null, alone, never)).owner).toBeNull();
   });
 });

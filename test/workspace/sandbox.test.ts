@@ -5,10 +5,22 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepLeftovers } from "../../src/store/index.ts";
 import { defaultTreeLimits, seccompFilter, type Workspace } from "../../src/workspace/index.ts";
+import { openConfinement } from "../../src/workspace/confinement.ts";
 import { readProcess } from "../../src/workspace/process-tree.ts";
 import { runInSandbox } from "../../src/workspace/sandbox.ts";
 import { makeSandboxFolders } from "../../src/workspace/sandbox-place.ts";
-import { aBase, aHome, aWorkspace, never, noTools, shell, type TestHome, testRunUids } from "../support/checkout.ts";
+import {
+  aBase,
+  aConfinement,
+  aHome,
+  aWorkspace,
+  groupFoldersOf,
+  never,
+  noTools,
+  shell,
+  type TestHome,
+  testRunUids,
+} from "../support/checkout.ts";
 
 const asRoot = process.geteuid?.() === 0;
 let home: TestHome;
@@ -141,15 +153,11 @@ set -- /proc/[0-9]*; [ $# -lt 8 ] && echo few`,
     const folder = join(home.folder, "by-root");
     mkdirSync(folder);
     const folders = await makeSandboxFolders(home.deps, folder, null);
-    const place = { ...folders, toolsFolder: noTools(home), toolchains: [], environment: {} };
+    const place = { ...folders, toolsFolder: noTools(home), toolchains: [], environment: {}, seccompFilter: seccompFilter() };
     const request = { program: { kind: "shell", script: "touch started" }, timeoutMs: 1000 } as const;
+    await using confinement = openConfinement(home.deps, { ...aConfinement(home), isWorkBounded: true });
 
-    const run = runInSandbox(
-      home.deps,
-      { ...place, seccompFilter: seccompFilter(), owner: null, tasks: 512, workFolder: folder },
-      request,
-      never,
-    );
+    const run = runInSandbox(home.deps, { ...place, owner: null, confinement, workFolder: folder }, request, never);
 
     await expect(run).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
     expect(existsSync(join(folder, "started"))).toBe(false);
@@ -276,7 +284,7 @@ describe("a service that is killed", () => {
     const room = (name: string): string => JSON.stringify(new URL(`../../src/${name}/index.ts`, import.meta.url).href);
     const options = {
       ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} },
-      ...{ limits: defaultTreeLimits, buildOutput: [] },
+      ...{ limits: defaultTreeLimits, buildOutput: [], confinement: aConfinement(home) },
     };
     writeFileSync(
       script,
@@ -300,11 +308,13 @@ await workspace.exec({ program, timeoutMs: 60000 }, never);
     service.kill("SIGKILL");
     await once(service, "exit");
     await waitFor(() => (findCommand("sleep 306") ?? findCommand("sleep 307")) === null || null);
+    const groups = groupFoldersOf(ownHome);
     const lines = await sweepLeftovers(ownHome);
 
     expect(lines.join("\n")).toMatch(/removed .*\/work\/[0-9a-f]{16} that a killed process had left/);
     expect(readdirSync(join(ownHome, "work"))).toEqual([]);
     expect(readdirSync(join(ownHome, "processes"))).toEqual([]);
+    expect(groups.filter(existsSync)).toEqual([]); // SEC-53, SEC-61: groups included
   });
 });
 

@@ -36,7 +36,7 @@ async function measureTree(place: BenchPlace, count: number, rounds: number, sig
   await using opened = new AsyncDisposableStack();
   const checkouts: Workspace[] = [];
   const treeOf = (round: number): string => `${repository}-tree-${round}`;
-  const options = { runId: newRunId(place.deps), name: "bench", buildOutput: [] };
+  const options = { runId: newRunId(place.deps), name: "bench", buildOutput: [], output: { usedBytes: 0 } };
   const checkout = async (): Promise<void> => {
     checkouts.push(opened.use(await hands.createWorkspace(base, options, signal)));
   };
