@@ -31,6 +31,7 @@ import {
   translateFileError,
 } from "../store/index.ts";
 import {
+  type CheckoutKind,
   createWorkspace,
   defaultSearchPath,
   defaultTreeLimits,
@@ -43,6 +44,7 @@ import {
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
+  type WorkspaceOptions,
 } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 
@@ -225,32 +227,38 @@ async function workspaceHands(
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
+  let isWarned = false;
+  const warnOnce = (kind: CheckoutKind): void => {
+    if (kind === "copy" && !isWarned) deps.notice(unboundedWorkFolder);
+    isWarned ||= kind === "copy";
+  };
   return {
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
       inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
     renderPatch: (base, changeSet) => inHome(home, () => renderPatch(workspaceDeps, base, changeSet, never)),
-    createWorkspace: (base, { buildOutput }, signal) => {
-      const make = () =>
-        createWorkspace(
-          workspaceDeps,
-          base,
-          {
-            runUids,
-            toolsFolder,
-            toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
-            environment: sandbox.environment,
-            limits,
-            buildOutput,
-            seccompFilter: null,
-          },
-          signal,
-        );
-      return inHome(home, make);
+    createWorkspace: async (base, { buildOutput }, signal) => {
+      const options: WorkspaceOptions = {
+        runUids,
+        toolsFolder,
+        toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
+        environment: sandbox.environment,
+        limits,
+        buildOutput,
+        work: { bytes: sandbox.workBytes, inodes: sandbox.workInodes },
+        seccompFilter: null,
+      };
+      const workspace = await inHome(home, () => createWorkspace(workspaceDeps, base, options, signal));
+      warnOnce(workspace.checkout);
+      return workspace;
     },
   };
 }
+
+/** SEC-56: said once. */
+const unboundedWorkFolder =
+  "this service may not mount file systems: each checkout is a copy on disk, and no file system bounds what a command may write there";
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

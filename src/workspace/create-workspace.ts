@@ -6,12 +6,11 @@ import { applyChanges } from "./apply-changes.ts";
 import { objectFormatOf } from "./base-tree.ts";
 import { closestPaths } from "./close-names.ts";
 import { walkPath } from "./descriptor-walk.ts";
-import { exportTree } from "./export.ts";
 import { createFileAt, deleteFileAt, type OpenTree, readFileAt, replaceFileAt } from "./files.ts";
 import { type Owner, randomName, type WorkspaceDeps } from "./host.ts";
 import { ignoredFolders } from "./ignored-folders.ts";
-import type { KnownFile } from "./known-files.ts";
-import { makeWorkFolder } from "./make-work-folder.ts";
+import type { TmpfsLimits } from "./mounts.ts";
+import { type Checkout, mountPointsOf, openCheckout, withFolderApart } from "./open-checkout.ts";
 import { checkedEnvironment, checkedToolchains } from "./operator-inputs.ts";
 import { allowedTasks } from "./process-limits.ts";
 import { removeFolder } from "./remove-folder.ts";
@@ -22,10 +21,10 @@ import type { Toolchain } from "./sandbox-flags.ts";
 import { makeFolderWith, makeSandboxFolders, type SandboxPlace } from "./sandbox-place.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
 import { FolderSteps, openRoot } from "./tree-folders.ts";
+import { nothingSetUp, type TreePlace } from "./tree-judge.ts";
 import type { TreeLimits } from "./tree-limits.ts";
-import { fingerprintOf, readBack, readChanges } from "./tree-reading.ts";
-import type { TreePlace } from "./tree-walk.ts";
-import type { BaseTree, ExecRequest, Workspace } from "./workspace.ts";
+import { readBack, readChanges, readSetUp } from "./tree-reading.ts";
+import type { BaseTree, CheckoutKind, ExecRequest, Workspace } from "./workspace.ts";
 import { writeNewFile } from "./write-entry.ts";
 
 export type WorkspaceOptions = {
@@ -39,9 +38,16 @@ export type WorkspaceOptions = {
   readonly limits: TreeLimits;
   /** Folders that the settings list as made by the build (SEC-89). */
   readonly buildOutput: readonly string[];
+  /** What a work folder may hold where the service may mount (SEC-56). */
+  readonly work?: TmpfsLimits;
+  /** One kind of checkout and no other; else the best that this machine allows. */
+  readonly checkout?: CheckoutKind;
   /** A compiled filter for `--seccomp`, or null where there is none. */
   readonly seccompFilter: Uint8Array | null;
 };
+
+/** The default of SEC-56. */
+const defaultWork: TmpfsLimits = { bytes: 2 * 1024 ** 3, inodes: 400_000 };
 
 /**
  * Makes a run's ephemeral checkout of `base` and the means to run commands over it. Throws RUN_UID_UNUSABLE, CONFIG_INVALID,
@@ -62,27 +68,25 @@ export async function createWorkspace(
   undo.defer(() => runUid.release());
 
   const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
-  undo.defer(deps.registerProcess("a work folder", { pid: null, paths: [runFolder], mounts: [] }));
+  const registered = { pid: null, paths: [runFolder], mounts: mountPointsOf(runFolder) };
+  undo.defer(deps.registerProcess("a work folder", registered));
   undo.defer(() => removeFolder(runFolder));
   makeFolderWith(runFolder, 0o711);
   await refuseUnreachable(runFolder, runUid.owner);
+  const { work = defaultWork, checkout: kind = null } = options;
+  const ownPlace = { runFolder, owner: runUid.owner, work };
+  const checkout = undo.use(await openCheckout(deps, base, { ...ownPlace, kind }, signal));
+  const apart = { ...ownPlace, kind: checkout.kind };
   const sandbox = await makeSandboxFolders(deps, runFolder, runUid.owner);
-  const workFolder = makeWorkFolder(join(runFolder, "tree"), runUid.owner);
-  const root = openRoot(workFolder);
-  undo.defer(() => closeSync(root));
 
-  const known = await exportTree(deps, base, { root, owner: runUid.owner }, signal);
   const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, tasks: allowedTasks() };
-  const parts = { base, runFolder, workFolder, root, known, place, limits: options.limits };
-  return assemble(deps, parts, options.buildOutput, undo.move());
+  return assemble(deps, { base, checkout, apart, place, limits: options.limits }, options.buildOutput, undo.move());
 }
 
 type Parts = {
   readonly base: BaseTree;
-  readonly runFolder: string;
-  readonly workFolder: string;
-  readonly root: number;
-  readonly known: Map<string, KnownFile>;
+  readonly checkout: Checkout;
+  readonly apart: Parameters<typeof withFolderApart>[1];
   readonly place: SandboxPlace;
   readonly limits: TreeLimits;
 };
@@ -93,7 +97,8 @@ function assemble(
   buildOutput: readonly string[],
   undo: AsyncDisposableStack,
 ): Workspace {
-  const { base, root, workFolder, limits } = parts;
+  const { base, limits } = parts;
+  const { folder: workFolder, root, upper, known } = parts.checkout;
   const owner = parts.place.owner;
   const lock = createAccessLock();
   const tree: OpenTree = {
@@ -101,12 +106,14 @@ function assemble(
     owner,
     objectFormat: objectFormatOf(base),
     fileBytesAtMost: limits.fileBytes,
-    known: parts.known,
+    known,
   };
-  const treePlace: TreePlace = {
+  let treePlace: TreePlace = {
     root,
+    upper,
     base,
-    ...ignoredFolders(base.entries, buildOutput),
+    isIgnored: ignoredFolders(base, buildOutput),
+    setUp: nothingSetUp,
     limits,
     uid: owner?.uid ?? process.geteuid?.() ?? 0,
   };
@@ -139,13 +146,14 @@ function assemble(
   return {
     folder: workFolder,
     base,
+    checkout: parts.checkout.kind,
     resolve: (path) => read(() => walkPath(root, path)),
     readFile: (path, maxBytes) => read(() => readFileAt(tree, path, maxBytes)),
     replaceFile: (path, bytes, expectedSha256) =>
       write(() => replaceFileAt(deps, tree, path, { bytes, expectedSha256 })),
     createFile: (path, bytes) => write(() => createFileAt(deps, tree, path, bytes)),
     deleteFile: (path, expectedSha256) => write(() => deleteFileAt(tree, path, expectedSha256)),
-    closeNames: (path, count) => read(() => closestPaths(path, tree.known.keys(), count)),
+    closeNames: (path, count) => read(() => closestPaths(path, known.paths(), count)),
     exec: (request, signal) =>
       write(() => {
         // the earliest start since the tree was last read: what is younger than that may have changed unseen
@@ -153,25 +161,27 @@ function assemble(
         return run(workFolder, request, signal);
       }),
     execApart: (files, request, signal) =>
-      write(async () => {
-        const folder = makeWorkFolder(join(parts.runFolder, "apart"), owner);
-        try {
+      write(() =>
+        withFolderApart(deps, parts.apart, (folder) => {
           layDown(folder, files, owner);
-          return await run(folder, request, signal);
-        } finally {
-          await removeFolder(folder);
-        }
-      }),
+          return run(folder, request, signal);
+        }),
+      ),
     takeChanges: () =>
       write(async () => {
-        const { walked, reading } = await readChanges(treePlace, tree.known, commandStartedAtMs);
-        if (reading.kind === "refused") return reading;
-        tree.known.clear();
-        for (const [path, file] of walked.files) tree.known.set(path, file);
-        commandStartedAtMs = Number.MAX_SAFE_INTEGER;
+        const reading = await readChanges(treePlace, known, commandStartedAtMs);
+        if (reading.kind === "read") commandStartedAtMs = Number.MAX_SAFE_INTEGER;
         return reading;
       }),
-    fingerprint: () => read(() => fingerprintOf(tree.known)),
+    markSetUp: () =>
+      write(async () => {
+        const reading = await readSetUp(treePlace, known);
+        if (reading.kind === "refused") return reading;
+        treePlace = { ...treePlace, setUp: reading.setUp };
+        commandStartedAtMs = Number.MAX_SAFE_INTEGER;
+        return { kind: "marked", made: reading.setUp.made.size };
+      }),
+    fingerprint: () => read(() => known.fingerprint()),
     readBack: () => write(() => readBack(treePlace)),
     apply: (changeSet) => write(() => applyChanges(tree, changeSet)),
     [Symbol.asyncDispose]: () => lock.exclusive(() => undo.disposeAsync()),

@@ -19,10 +19,12 @@ export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } fr
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
 export type {
   BaseTree,
+  CheckoutKind,
   ExecRequest,
   FileRead,
   FileWrite,
   PathResolution,
+  SetUpMark,
   TreeReading,
   Workspace,
 } from "./workspace.ts";

@@ -7,6 +7,7 @@ import { vi } from "vitest";
 import { registerProcess } from "../../src/store/index.ts";
 import {
   type BaseTree,
+  type CheckoutKind,
   createWorkspace,
   defaultSearchPath,
   defaultTreeLimits,
@@ -21,6 +22,10 @@ export const testRunUids = "64300-64399";
 
 /** Real git and real sandboxes: on a busy machine each start takes its time, and a limit is there for hangs alone. */
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+/** All that this machine can make: without root a copy alone. What no test names is the best of them. */
+export const checkoutKinds: readonly CheckoutKind[] =
+  process.geteuid?.() === 0 ? ["overlay", "tmpfs", "copy"] : ["copy"];
 
 export const never = new AbortController().signal;
 
