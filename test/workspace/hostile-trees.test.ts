@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -23,14 +23,18 @@ beforeAll(async () => {
 afterAll(() => home.dispose());
 beforeEach(() => {
   hostFolder = join(home.folder, "host");
-  mkdirSync(hostFolder, { recursive: true });
+  rmSync(hostFolder, { recursive: true, force: true });
+  mkdirSync(hostFolder);
   chmodSync(hostFolder, 0o777);
 });
+
+/** A copy in memory is read as one on disk is. */
+const kinds = checkoutKinds.filter((kind) => kind !== "tmpfs");
 
 const pathsOf = (reading: TreeReading): readonly string[] =>
   reading.kind === "read" ? reading.changeSet.changes.map(({ path }) => path) : reading.causes;
 
-describe.each(checkoutKinds)("a hostile tree in a checkout of the kind `%s`", (checkout) => {
+describe.each(kinds)("a hostile tree in a checkout of the kind `%s`", (checkout) => {
   const open = (): Promise<Workspace> => aWorkspace(home, base, { checkout });
 
   it("AT-28, SEC-76: has a .git that the host neither obeys nor publishes", async () => {
@@ -138,7 +142,7 @@ describe.each(checkoutKinds)("a hostile tree in a checkout of the kind `%s`", (c
     const limits = { ...defaultTreeLimits, files: 500, changedFiles: 400 };
     const crowds: readonly [string, RegExp][] = [
       ["for n in $(seq 3000); do : > n$n; done", /more than (500 files|400 files changed)/],
-      ["mkdir d; cd d; for n in $(seq 3000); do mkdir n$n; done", /more than 500 new folders/],
+      ["mkdir d; cd d; mkdir $(seq 3000)", /more than 500 new folders/],
       ["mkdir -p $(printf 'd/%.0s' $(seq 900))", /lies deeper than 64 levels/],
       ["for n in $(seq 40); do mkfifo f$n; done", /"f\d+" is neither file, folder nor link/],
     ];
@@ -154,7 +158,7 @@ describe.each(checkoutKinds)("a hostile tree in a checkout of the kind `%s`", (c
   });
 });
 
-describe.each(checkoutKinds)("what the setup has made (SEC-89), in a checkout of the kind `%s`", (checkout) => {
+describe.each(kinds)("what the setup has made (SEC-89), in a checkout of the kind `%s`", (checkout) => {
   const setUp =
     "mkdir -p vendor/bin lib; echo 1 > vendor/one; echo 2 > vendor/two; ln vendor/one vendor/same; ln -s ../one vendor/bin/one; echo x >> a.txt";
 
