@@ -74,14 +74,18 @@ export async function createWorkspace(
   makeFolderWith(runFolder, 0o711);
   await refuseUnreachable(runFolder, runUid.owner);
   const { work = defaultWork, checkout: kind = null } = options;
+  const making = makeSandboxFolders(deps, runFolder, runUid.owner);
+  undo.defer(() => making.then(notNeeded, notNeeded)); // nothing is made any more in a folder that is removed
   const ownPlace = { runFolder, owner: runUid.owner, work };
   const checkout = undo.use(await openCheckout(deps, base, { ...ownPlace, kind }, signal));
   const apart = { ...ownPlace, kind: checkout.kind };
-  const sandbox = await makeSandboxFolders(deps, runFolder, runUid.owner);
+  const sandbox = await making;
 
   const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, tasks: allowedTasks() };
   return assemble(deps, { base, checkout, apart, place, limits: options.limits }, options.buildOutput, undo.move());
 }
+
+const notNeeded = (): void => {};
 
 type Parts = {
   readonly base: BaseTree;

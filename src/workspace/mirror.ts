@@ -1,6 +1,7 @@
 import { chmod, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever, type RepositoryRef } from "../domain/index.ts";
+import { indexOf } from "./base-index.ts";
 import { listTree } from "./base-tree.ts";
 import { claim } from "./claim.ts";
 import type { FoundSource } from "./found-source.ts";
@@ -80,6 +81,7 @@ async function readBase(
   const ask = ["rev-parse", "--verify", "--end-of-options", `${commitSha}^{tree}`];
   const treeSha = await runGit(deps, { arguments: ask, gitFolder, purpose: "find the tree of the commit" }, signal);
   const entries = await listTree(deps, { gitFolder, commitSha }, limits, signal);
+  indexOf({ entries }); // now, since a run that has begun should not wait for it
   return { ...place, treeSha: treeSha.toString("latin1").trim(), entries };
 }
 
