@@ -31,6 +31,7 @@ import {
   translateFileError,
 } from "../store/index.ts";
 import {
+  type CheckoutKind,
   createWorkspace,
   defaultSearchPath,
   defaultTreeLimits,
@@ -43,9 +44,9 @@ import {
   reopenBase,
   requireConfinement,
   requireSandbox,
-  seccompFilter,
   type SandboxLimits,
   sandboxesAtOnce,
+  seccompFilter,
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
@@ -237,6 +238,11 @@ async function workspaceHands(
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
   const filter = seccompFilter(); // read at the start: without one nothing begins
+  let isWarned = false;
+  const warnOnce = (kind: CheckoutKind): void => {
+    if (kind === "copy" && !isWarned) deps.notice(unboundedWorkFolder);
+    isWarned ||= kind === "copy";
+  };
   return {
     rung: rung.name,
     requireConfinement: (signal) => {
@@ -249,23 +255,19 @@ async function workspaceHands(
       inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
     readBaseFile: (base, path) => readBaseFile(workspaceDeps, base, path, never),
     renderPatch: (base, changeSet) => inHome(home, () => renderPatch(workspaceDeps, base, changeSet, never)),
-    createWorkspace: (base, { buildOutput, output }, signal) => {
-      const make = () =>
-        createWorkspace(
-          workspaceDeps,
-          base,
-          {
-            runUids,
-            toolsFolder,
-            ...sandboxInputsOf(sandbox),
-            limits,
-            buildOutput,
-            seccompFilter: filter,
-            confinement: { ...confinement, output },
-          },
-          signal,
-        );
-      return inHome(home, make);
+    createWorkspace: async (base, { buildOutput, output }, signal) => {
+      const options: WorkspaceOptions = {
+        runUids,
+        toolsFolder,
+        ...sandboxInputsOf(sandbox),
+        limits,
+        buildOutput,
+        seccompFilter: filter,
+        confinement: { ...confinement, output },
+      };
+      const workspace = await inHome(home, () => createWorkspace(workspaceDeps, base, options, signal));
+      warnOnce(workspace.checkout);
+      return workspace;
     },
   };
 }
@@ -297,6 +299,10 @@ export function runsAtOnce(
   const wanted = concurrency.runsPerProcess ?? 2 * concurrency.runsPerInstallation;
   return Math.min(wanted, sandboxesAtOnce(runUids, rung));
 }
+
+/** SEC-56: said once. */
+const unboundedWorkFolder =
+  "this service may not mount file systems: each checkout is a copy on disk, and no file system bounds what a command may write there";
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

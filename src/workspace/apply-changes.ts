@@ -20,18 +20,23 @@ function write(tree: OpenTree, folders: FolderSteps, path: string, after: NonNul
 }
 
 function remove(tree: OpenTree, path: string): void {
-  using folders = new FolderSteps(tree.root);
-  const place = folders.find(path);
   tree.known.delete(path);
+  removeFileAt(tree.root, path);
+}
+
+/** Removes whatever is no folder at a path, and the folders above that this leaves empty. */
+export function removeFileAt(root: number, path: string): void {
+  using folders = new FolderSteps(root);
+  const place = folders.find(path);
   if (place === null) return;
   const kind = classOf(place.folder, place.name);
   if (kind === "absent" || kind === "folder") return;
   unlinkSync(placeIn(place.folder, place.name));
-  removeEmptyParents(tree.root, path);
+  removeEmptyParents(root, path);
 }
 
 /** As git does: a folder is there because of its files. */
-function removeEmptyParents(root: number, path: string): void {
+export function removeEmptyParents(root: number, path: string): void {
   using folders = new FolderSteps(root);
   for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1)) {
     const place = folders.find(path.slice(0, slash));

@@ -7,12 +7,11 @@ import { objectFormatOf } from "./base-tree.ts";
 import { closestPaths } from "./close-names.ts";
 import { type ConfinementOptions, openConfinement } from "./confinement.ts";
 import { walkPath } from "./descriptor-walk.ts";
-import { exportTree } from "./export.ts";
 import { createFileAt, deleteFileAt, type OpenTree, readFileAt, replaceFileAt } from "./files.ts";
 import { type Owner, randomName, type WorkspaceDeps } from "./host.ts";
 import { ignoredFolders } from "./ignored-folders.ts";
-import type { KnownFile } from "./known-files.ts";
-import { makeWorkFolder } from "./make-work-folder.ts";
+import type { TmpfsLimits } from "./mounts.ts";
+import { type Checkout, mountPointsOf, openCheckout, withFolderApart } from "./open-checkout.ts";
 import { checkedEnvironment, checkedToolchains } from "./operator-inputs.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
@@ -23,10 +22,10 @@ import { searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 import { makeFolderWith, makeSandboxFolders, type SandboxPlace } from "./sandbox-place.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
 import { FolderSteps, openRoot } from "./tree-folders.ts";
+import { nothingSetUp, type TreePlace } from "./tree-judge.ts";
 import type { TreeLimits } from "./tree-limits.ts";
-import { fingerprintOf, readBack, readChanges } from "./tree-reading.ts";
-import type { TreePlace } from "./tree-walk.ts";
-import type { BaseTree, ExecRequest, Workspace } from "./workspace.ts";
+import { readBack, readChanges, readSetUp } from "./tree-reading.ts";
+import type { BaseTree, CheckoutKind, ExecRequest, Workspace } from "./workspace.ts";
 import { writeNewFile } from "./write-entry.ts";
 
 export type WorkspaceOptions = {
@@ -40,6 +39,8 @@ export type WorkspaceOptions = {
   readonly limits: TreeLimits;
   /** Folders that the settings list as made by the build (SEC-89). */
   readonly buildOutput: readonly string[];
+  /** One kind of checkout and no other; else the best that this machine allows. */
+  readonly checkout?: CheckoutKind;
   /** What `seccompFilter` gives; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
   readonly confinement: Omit<ConfinementOptions, "isWorkBounded">;
@@ -65,28 +66,31 @@ export async function createWorkspace(
   undo.defer(() => runUid.release());
 
   const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
-  undo.defer(deps.registerProcess("a work folder", { pid: null, paths: [runFolder], mounts: [] }));
+  const registered = { pid: null, paths: [runFolder], mounts: mountPointsOf(runFolder) };
+  undo.defer(deps.registerProcess("a work folder", registered));
   undo.defer(() => removeFolder(runFolder));
   makeFolderWith(runFolder, 0o711);
   await refuseUnreachable(runFolder, runUid.owner);
-  const sandbox = await makeSandboxFolders(deps, runFolder, runUid.owner);
-  const workFolder = makeWorkFolder(join(runFolder, "tree"), runUid.owner);
-  const root = openRoot(workFolder);
-  undo.defer(() => closeSync(root));
+  const { checkout: kind = null, confinement: wanted } = options;
+  const work: TmpfsLimits = { bytes: wanted.limits.workBytes, inodes: wanted.limits.workInodes };
+  const making = makeSandboxFolders(deps, runFolder, runUid.owner);
+  undo.defer(() => making.then(notNeeded, notNeeded)); // nothing is made any more in a folder that is removed
+  const ownPlace = { runFolder, owner: runUid.owner, work };
+  const checkout = undo.use(await openCheckout(deps, base, { ...ownPlace, kind }, signal));
+  const apart = { ...ownPlace, kind: checkout.kind };
+  const sandbox = await making;
 
-  const known = await exportTree(deps, base, { root, owner: runUid.owner }, signal);
-  const confinement = undo.use(openConfinement(deps, { ...options.confinement, isWorkBounded: false }));
+  const confinement = undo.use(openConfinement(deps, { ...wanted, isWorkBounded: checkout.kind !== "copy" }));
   const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, confinement };
-  const parts = { base, runFolder, workFolder, root, known, place, limits: options.limits };
-  return assemble(deps, parts, options.buildOutput, undo.move());
+  return assemble(deps, { base, checkout, apart, place, limits: options.limits }, options.buildOutput, undo.move());
 }
+
+const notNeeded = (): void => {};
 
 type Parts = {
   readonly base: BaseTree;
-  readonly runFolder: string;
-  readonly workFolder: string;
-  readonly root: number;
-  readonly known: Map<string, KnownFile>;
+  readonly checkout: Checkout;
+  readonly apart: Parameters<typeof withFolderApart>[1];
   readonly place: SandboxPlace;
   readonly limits: TreeLimits;
 };
@@ -97,7 +101,8 @@ function assemble(
   buildOutput: readonly string[],
   undo: AsyncDisposableStack,
 ): Workspace {
-  const { base, root, workFolder, limits } = parts;
+  const { base, limits } = parts;
+  const { folder: workFolder, root, upper, known } = parts.checkout;
   const owner = parts.place.owner;
   const lock = createAccessLock();
   const tree: OpenTree = {
@@ -105,12 +110,14 @@ function assemble(
     owner,
     objectFormat: objectFormatOf(base),
     fileBytesAtMost: limits.fileBytes,
-    known: parts.known,
+    known,
   };
-  const treePlace: TreePlace = {
+  let treePlace: TreePlace = {
     root,
+    upper,
     base,
-    ...ignoredFolders(base.entries, buildOutput),
+    isIgnored: ignoredFolders(base, buildOutput),
+    setUp: nothingSetUp,
     limits,
     uid: owner?.uid ?? process.geteuid?.() ?? 0,
   };
@@ -144,13 +151,14 @@ function assemble(
     folder: workFolder,
     base,
     searchPath: searchPathInside(parts.place.toolchains),
+    checkout: parts.checkout.kind,
     resolve: (path) => read(() => walkPath(root, path)),
     readFile: (path, maxBytes) => read(() => readFileAt(tree, path, maxBytes)),
     replaceFile: (path, bytes, expectedSha256) =>
       write(() => replaceFileAt(deps, tree, path, { bytes, expectedSha256 })),
     createFile: (path, bytes) => write(() => createFileAt(deps, tree, path, bytes)),
     deleteFile: (path, expectedSha256) => write(() => deleteFileAt(tree, path, expectedSha256)),
-    closeNames: (path, count) => read(() => closestPaths(path, tree.known.keys(), count)),
+    closeNames: (path, count) => read(() => closestPaths(path, known.paths(), count)),
     exec: (request, signal) =>
       write(() => {
         // the earliest start since the tree was last read: what is younger than that may have changed unseen
@@ -158,25 +166,27 @@ function assemble(
         return run(workFolder, request, signal);
       }),
     execApart: (files, request, signal) =>
-      write(async () => {
-        const folder = makeWorkFolder(join(parts.runFolder, "apart"), owner);
-        try {
+      write(() =>
+        withFolderApart(deps, parts.apart, (folder) => {
           layDown(folder, files, owner);
-          return await run(folder, request, signal);
-        } finally {
-          await removeFolder(folder);
-        }
-      }),
+          return run(folder, request, signal);
+        }),
+      ),
     takeChanges: () =>
       write(async () => {
-        const { walked, reading } = await readChanges(treePlace, tree.known, commandStartedAtMs);
-        if (reading.kind === "refused") return reading;
-        tree.known.clear();
-        for (const [path, file] of walked.files) tree.known.set(path, file);
-        commandStartedAtMs = Number.MAX_SAFE_INTEGER;
+        const reading = await readChanges(treePlace, known, commandStartedAtMs);
+        if (reading.kind === "read") commandStartedAtMs = Number.MAX_SAFE_INTEGER;
         return reading;
       }),
-    fingerprint: () => read(() => fingerprintOf(tree.known)),
+    markSetUp: () =>
+      write(async () => {
+        const reading = await readSetUp(treePlace, known);
+        if (reading.kind === "refused") return reading;
+        treePlace = { ...treePlace, setUp: reading.setUp };
+        commandStartedAtMs = Number.MAX_SAFE_INTEGER;
+        return { kind: "marked", made: reading.setUp.made.size };
+      }),
+    fingerprint: () => read(() => known.fingerprint()),
     readBack: () => write(() => readBack(treePlace)),
     apply: (changeSet) => write(() => applyChanges(tree, changeSet)),
     [Symbol.asyncDispose]: () => lock.exclusive(() => undo.disposeAsync()),

@@ -2,25 +2,25 @@ import type { Readable } from "node:stream";
 import { CountersignError, type TreeEntry } from "../domain/index.ts";
 import { endOfGit, startGit } from "./git.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
-import type { KnownFile } from "./known-files.ts";
+import type { FileStamp } from "./known-files.ts";
 import { FolderSteps, makeFolder } from "./tree-folders.ts";
 import type { BaseTree } from "./workspace.ts";
 import { writeEntry } from "./write-entry.ts";
 
 /**
- * Writes the tree of the base below `root`, the descriptor of an empty folder: bytes as committed, no attribute, no filter,
- * no `.git` (SEC-81). Pointers of large file storage stay pointers, gitlinks become empty folders.
+ * Writes `entries` of the base below `root`, the descriptor of a folder that has none of them: bytes as committed, no attribute,
+ * no filter, no `.git` (SEC-81). Pointers of large file storage stay pointers, gitlinks become empty folders.
  */
 export async function exportTree(
   deps: WorkspaceDeps,
   base: BaseTree,
-  place: { readonly root: number; readonly owner: Owner },
+  place: { readonly root: number; readonly owner: Owner; readonly entries: BaseTree["entries"] },
   signal: AbortSignal,
-): Promise<Map<string, KnownFile>> {
-  const known = new Map<string, KnownFile>();
+): Promise<Map<string, FileStamp>> {
+  const stamps = new Map<string, FileStamp>();
   using folders = new FolderSteps(place.root);
   const files: [string, TreeEntry][] = [];
-  for (const [path, entry] of base.entries) {
+  for (const [path, entry] of place.entries) {
     if (entry.mode !== "160000") files.push([path, entry]);
     else {
       const { folder, name } = folders.make(path, place.owner);
@@ -39,7 +39,7 @@ export async function exportTree(
       if (entry === undefined || entry.mode === "160000")
         throw new CountersignError("GIT_FAILED", "git answered more objects than asked for");
       const { folder, name } = folders.make(path, place.owner);
-      known.set(path, { entry, stamp: writeEntry(folder, name, { mode: entry.mode, content, owner: place.owner }) });
+      stamps.set(path, writeEntry(folder, name, { mode: entry.mode, content, owner: place.owner }));
     }
   } catch (error) {
     child.kill("SIGKILL");
@@ -47,10 +47,10 @@ export async function exportTree(
     throw signal.aborted ? signal.reason : error;
   }
   const { exitCode, line } = await end;
-  if (exitCode !== 0 || known.size !== files.length) {
+  if (exitCode !== 0 || stamps.size !== files.length) {
     throw new CountersignError("GIT_FAILED", `git could not read the objects of \`${base.commitSha}\`: ${line}`);
   }
-  return known;
+  return stamps;
 }
 
 /** Splits the answer of `cat-file --batch` (git-cat-file(1), BATCH OUTPUT) into the contents, in the order asked. */

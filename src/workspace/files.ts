@@ -5,7 +5,8 @@ import { blobShaOf } from "./base-tree.ts";
 import { classOf, readLinkBytes } from "./descriptor-walk.ts";
 import { refusedName, showName } from "./file-names.ts";
 import { type Owner, randomName, type WorkspaceDeps } from "./host.ts";
-import { fileModeOf, type KnownFile, stampOf } from "./known-files.ts";
+import { fileModeOf, stampOf } from "./known-files.ts";
+import type { KnownTree } from "./known-tree.ts";
 import { type RegularFile, readRegularFile } from "./read-file.ts";
 import { type FolderPlace, FolderSteps, placeIn } from "./tree-folders.ts";
 import type { FileRead, FileWrite } from "./workspace.ts";
@@ -17,7 +18,7 @@ export type OpenTree = {
   readonly owner: Owner;
   readonly objectFormat: "sha1" | "sha256";
   readonly fileBytesAtMost: number;
-  readonly known: Map<string, KnownFile>;
+  readonly known: KnownTree;
 };
 
 const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
@@ -60,8 +61,10 @@ export function replaceFileAt(
     return refused(path, `is larger than ${tree.fileBytesAtMost} bytes`);
   const sha256 = sha256Of(file.bytes);
   if (sha256 !== content.expectedSha256) return { kind: "changed", sha256 };
-  writeBeside(deps, place, { bytes: content.bytes, permissions: permissionsOf(file), owner: tree.owner }, renameSync);
-  return written(tree, path, place, content.bytes);
+  return orFull(path, () => {
+    writeBeside(deps, place, { bytes: content.bytes, permissions: permissionsOf(file), owner: tree.owner }, renameSync);
+    return written(tree, path, place, content.bytes);
+  });
 }
 
 /** Creates a file that isn't there, with mode 0644, and its parents (ACI-27). */
@@ -72,12 +75,14 @@ export function createFileAt(deps: WorkspaceDeps, tree: OpenTree, path: string, 
   }
   using folders = new FolderSteps(tree.root);
   try {
-    const place = folders.make(path, tree.owner);
-    writeBeside(deps, place, { bytes, permissions: 0o644, owner: tree.owner }, (from, to) => {
-      linkSync(from, to); // unlike a rename it fails where something is there already
-      unlinkSync(from);
+    return orFull(path, () => {
+      const place = folders.make(path, tree.owner);
+      writeBeside(deps, place, { bytes, permissions: 0o644, owner: tree.owner }, (from, to) => {
+        linkSync(from, to); // unlike a rename it fails where something is there already
+        unlinkSync(from);
+      });
+      return written(tree, path, place, bytes);
     });
-    return written(tree, path, place, bytes);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return existing(tree, path);
@@ -99,10 +104,22 @@ export function deleteFileAt(tree: OpenTree, path: string, expectedSha256: strin
       : readRegularFile(place.folder, place.name, tree.fileBytesAtMost)?.bytes;
   const sha256 = sha256Of(bytes ?? Buffer.alloc(0));
   if (sha256 !== expectedSha256) return { kind: "changed", sha256 };
-  unlinkSync(placeIn(place.folder, place.name));
-  const before = tree.known.get(path)?.entry ?? null;
-  tree.known.delete(path);
-  return { kind: "written", change: { path, before, after: null }, sha256 };
+  return orFull(path, () => {
+    unlinkSync(placeIn(place.folder, place.name)); // in an overlay this makes an entry
+    const before = tree.known.entry(path) ?? null;
+    tree.known.delete(path);
+    return { kind: "written", change: { path, before, after: null }, sha256 };
+  });
+}
+
+/** A work folder that commands have filled is no fault of ours (SEC-56). */
+function orFull(path: string, write: () => FileWrite): FileWrite {
+  try {
+    return write();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    return refused(path, "can't be written: no space is left in the work folder");
+  }
 }
 
 const permissionsOf = (file: RegularFile): number => Number(file.facts.mode & 0o777n);
@@ -137,7 +154,7 @@ function written(tree: OpenTree, path: string, place: FolderPlace, bytes: Uint8A
   const facts = lstatSync(placeIn(place.folder, place.name), { bigint: true });
   const mode: FileMode = fileModeOf(facts);
   const blobSha = blobShaOf(bytes, tree.objectFormat);
-  const before = tree.known.get(path)?.entry ?? null;
+  const before = tree.known.entry(path) ?? null;
   tree.known.set(path, { entry: { mode, blobSha, sizeBytes: bytes.length }, stamp: stampOf(facts) });
   return {
     kind: "written",

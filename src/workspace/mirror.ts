@@ -1,6 +1,7 @@
 import { chmod, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever, type RepositoryRef } from "../domain/index.ts";
+import { indexOf } from "./base-index.ts";
 import { listTree } from "./base-tree.ts";
 import { claim } from "./claim.ts";
 import type { FoundSource } from "./found-source.ts";
@@ -80,6 +81,7 @@ async function readBase(
   const ask = ["rev-parse", "--verify", "--end-of-options", `${commitSha}^{tree}`];
   const treeSha = await runGit(deps, { arguments: ask, gitFolder, purpose: "find the tree of the commit" }, signal);
   const entries = await listTree(deps, { gitFolder, commitSha }, limits, signal);
+  indexOf({ entries }); // now, since a run that has begun should not wait for it
   return { ...place, treeSha: treeSha.toString("latin1").trim(), entries };
 }
 
@@ -97,33 +99,30 @@ async function fetchCommit(
   try {
     if (await holdsCommit(deps, mirrorFolder, found.commitSha, signal)) return;
     await prepareMirror(deps, mirrorFolder, found.objectFormat, signal);
-    const configuration = join(mirrorFolder, "countersign-fetch-config");
-    // A file, since git takes settings of `-c` away from the upload-pack that it starts for a local path.
-    await writeFile(configuration, safeDirectories(found.safeFolders), { mode: 0o600 });
-    await runGit(
-      deps,
-      {
-        arguments: [
-          "fetch",
-          "--depth=1",
-          "--no-tags",
-          "--no-recurse-submodules",
-          "--no-write-fetch-head",
-          "--quiet",
-          "--end-of-options",
-          found.address,
-          `+${found.commitSha}:refs/countersign/${found.commitSha}`,
-        ],
-        gitFolder: mirrorFolder,
-        settings: [`protocol.${found.protocol}.allow=always`],
-        environment: { GIT_CONFIG_GLOBAL: configuration, ...found.environment },
-        purpose: `fetch \`${found.commitSha}\` from \`${found.address}\``,
-      },
-      signal,
-    );
-    await rm(configuration, { force: true });
+    await fetchInto(deps, found, mirrorFolder, signal);
   } finally {
     await lock.release();
+  }
+}
+
+/** Fetches exactly one commit, by the one protocol that this takes (SEC-78, SEC-79). */
+async function fetchInto(deps: WorkspaceDeps, found: FoundSource, mirrorFolder: string, signal: AbortSignal) {
+  const configuration = join(mirrorFolder, "countersign-fetch-config");
+  // A file, since git takes settings of `-c` away from the upload-pack that it starts for a local path.
+  await writeFile(configuration, safeDirectories(found.safeFolders), { mode: 0o600 });
+  const options = ["--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet"];
+  const what = [found.address, `+${found.commitSha}:refs/countersign/${found.commitSha}`];
+  try {
+    const call = {
+      arguments: ["fetch", ...options, "--end-of-options", ...what],
+      gitFolder: mirrorFolder,
+      settings: [`protocol.${found.protocol}.allow=always`],
+      environment: { GIT_CONFIG_GLOBAL: configuration, ...found.environment },
+      purpose: `fetch \`${found.commitSha}\` from \`${found.address}\``,
+    };
+    await runGit(deps, call, signal);
+  } finally {
+    await rm(configuration, { force: true });
   }
 }
 

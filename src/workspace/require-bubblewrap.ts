@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { promisify } from "node:util";
 import { CountersignError } from "../domain/index.ts";
 import { findProgram } from "./find-program.ts";
@@ -14,14 +14,27 @@ export async function requireBubblewrap(deps: Pick<WorkspaceDeps, "searchPath">)
   if (program === null) {
     throw new CountersignError("BUBBLEWRAP_MISSING", `bwrap is in none of \`${deps.searchPath}\``);
   }
-  const { stdout } = await promisify(execFile)(program, ["--version"], { env: {} }).catch(() => ({ stdout: "" }));
-  const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  const version = await versionOf(program);
   if (version === undefined || !isNewEnough(version)) {
     throw new CountersignError(
       "BUBBLEWRAP_MISSING",
       `\`${program}\` is version ${version ?? "unknown"}; needed is ${oldestVersion.join(".")} or newer`,
     );
   }
+  return version;
+}
+
+const versions = new Map<string, string>();
+
+/** Asked once of each file: a run that starts does not wait for it. */
+async function versionOf(program: string): Promise<string | undefined> {
+  const { ino, mtimeMs, size } = statSync(program);
+  const file = `${program} ${ino} ${mtimeMs} ${size}`;
+  const known = versions.get(file);
+  if (known !== undefined) return known;
+  const { stdout } = await promisify(execFile)(program, ["--version"], { env: {} }).catch(() => ({ stdout: "" }));
+  const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  if (version !== undefined) versions.set(file, version);
   return version;
 }
 

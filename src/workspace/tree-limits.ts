@@ -25,6 +25,17 @@ export const defaultTreeLimits: TreeLimits = {
   changedBytes: 100 * mebibyte,
 };
 
+/** For a tree of our own that was measured before it was written. */
+export const unlimited: TreeLimits = {
+  files: Number.POSITIVE_INFINITY,
+  totalBytes: Number.POSITIVE_INFINITY,
+  fileBytes: Number.MAX_SAFE_INTEGER,
+  pathBytes: Number.POSITIVE_INFINITY,
+  depth: Number.POSITIVE_INFINITY,
+  changedFiles: 0,
+  changedBytes: 0,
+};
+
 /** Counts a tree while it is read. */
 export class TreeMeasure {
   readonly #limits: TreeLimits;
@@ -47,6 +58,18 @@ export class TreeMeasure {
       return `a path of ${path.length} bytes, allowed are ${limits.pathBytes}: ${shown}`;
     if (depth > limits.depth) return `a path of ${depth} levels, allowed are ${limits.depth}: ${shown}`;
     if (sizeBytes > limits.fileBytes) return `a file of ${sizeBytes} bytes, allowed are ${limits.fileBytes}: ${shown}`;
+    return this.#excess();
+  }
+
+  /** As `add`, of files that were measured by themselves before. */
+  addUnseen(files: number, bytes: number): string | null {
+    this.#files += files;
+    this.#totalBytes += bytes;
+    return this.#excess();
+  }
+
+  #excess(): string | null {
+    const limits = this.#limits;
     if (this.#files > limits.files) return `more than ${limits.files} files`;
     if (this.#totalBytes > limits.totalBytes) return `more than ${limits.totalBytes} bytes in all`;
     return null;

@@ -12,6 +12,12 @@ export type BaseTree = {
   readonly mirrorFolder: string;
 };
 
+/**
+ * `overlay`: the run's own memory file system over a cached tree of the base. `tmpfs`: a copy in such a file system. `copy`: a copy
+ * on disk, whose size nothing but a watcher bounds (SEC-56).
+ */
+export type CheckoutKind = "overlay" | "tmpfs" | "copy";
+
 /** Where a path leads when it is walked from the root's descriptor, one component at a time (SEC-86). */
 export type PathResolution =
   | {
@@ -62,6 +68,11 @@ export type TreeReading =
   | { readonly kind: "read"; readonly changeSet: ChangeSet; readonly fingerprint: string }
   | { readonly kind: "refused"; readonly causes: readonly string[] };
 
+/** What was made by the setup, or what makes the tree unusable (SEC-88). */
+export type SetUpMark =
+  | { readonly kind: "marked"; readonly made: number }
+  | { readonly kind: "refused"; readonly causes: readonly string[] };
+
 /**
  * A run's ephemeral checkout and its sandbox. Host file calls and sandboxed commands exclude each other: a call waits
  * until the other kind has ended. Disposing it ends every process and removes the folder.
@@ -71,6 +82,7 @@ export type Workspace = AsyncDisposable & {
   readonly base: BaseTree;
   /** Where its commands find programs, in order, as paths inside (SEC-44). */
   readonly searchPath: readonly string[];
+  readonly checkout: CheckoutKind;
   /** Never throws for a hostile path; what can't be resolved inside is `outside`. */
   resolve(path: string): Promise<PathResolution>;
   /** `path` is a resolved one. Reads at most `maxBytes` + 1. */
@@ -92,7 +104,12 @@ export type Workspace = AsyncDisposable & {
   execApart(files: ReadonlyMap<string, Uint8Array>, request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
   /** What changed since the last call (or since the export): what the action just executed is put down to. */
   takeChanges(): Promise<TreeReading>;
-  /** SHA-256 over path, mode and blob id of every file as last known. */
+  /**
+   * To be called once, after the setup and before anything else has worked on the tree: what the setup made where the base has nothing
+   * is left out of every later reading as long as nobody changes it (SEC-89). What it did to files of the base is put down to nobody.
+   */
+  markSetUp(): Promise<SetUpMark>;
+  /** SHA-256 over the base's tree and what differs from it, as last known. */
   fingerprint(): Promise<string>;
   /** The whole tree against the base, every byte hashed (SEC-85 to SEC-90). */
   readBack(): Promise<TreeReading>;

@@ -17,6 +17,7 @@ import { registerProcess } from "../../src/store/index.ts";
 import {
   anyRung,
   type BaseTree,
+  type CheckoutKind,
   chooseRung,
   createWorkspace,
   defaultSandboxLimits,
@@ -24,9 +25,9 @@ import {
   defaultTreeLimits,
   type OutputMeter,
   openBase,
-  seccompFilter,
   type Rung,
   type SandboxLimits,
+  seccompFilter,
   type Workspace,
   type WorkspaceDeps,
   type WorkspaceOptions,
@@ -37,6 +38,10 @@ export const testRunUids = "64300-64399";
 
 /** Real git and real sandboxes: on a busy machine each start takes its time, and a limit is there for hangs alone. */
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+/** All that this machine can make: without root a copy alone. What no test names is the best of them. */
+export const checkoutKinds: readonly CheckoutKind[] =
+  process.geteuid?.() === 0 ? ["overlay", "tmpfs", "copy"] : ["copy"];
 
 export const never = new AbortController().signal;
 

@@ -7,6 +7,7 @@ import type {
   FileRead,
   FileWrite,
   PathResolution,
+  SetUpMark,
   TreeReading,
   Workspace,
 } from "../../src/workspace/index.ts";
@@ -90,6 +91,7 @@ export function createFakeWorkspace(
     folder: "/nowhere",
     searchPath: ["/usr/bin", "/bin"],
     base,
+    checkout: "copy",
     resolve: asks((path: string): PathResolution => {
       const resolved = posix.normalize(path).replace(/\/$/, "");
       if (resolved.startsWith("..") || resolved.startsWith("/")) {
@@ -136,6 +138,7 @@ export function createFakeWorkspace(
       known = new Map(files);
       return { kind: "read", changeSet, fingerprint: fingerprint() };
     }),
+    markSetUp: asks((): SetUpMark => ({ kind: "marked", made: 0 })),
     fingerprint: asks(fingerprint),
     readBack: asks(
       (): TreeReading => ({ kind: "read", changeSet: differences(new Map()), fingerprint: fingerprint() }),

@@ -10,7 +10,17 @@ import {
   type Workspace,
   type WorkspaceOptions,
 } from "../../src/workspace/index.ts";
-import { aBase, aHome, aRepository, aWorkspace, git, never, shell, type TestHome } from "../support/checkout.ts";
+import {
+  aBase,
+  aHome,
+  aRepository,
+  aWorkspace,
+  checkoutKinds,
+  git,
+  never,
+  shell,
+  type TestHome,
+} from "../support/checkout.ts";
 
 const asRoot = process.geteuid?.() === 0;
 const files = {
@@ -31,319 +41,326 @@ beforeAll(async () => {
 
 afterAll(() => home.dispose());
 
-async function withWorkspace(
-  work: (workspace: Workspace) => Promise<void>,
-  options: Partial<WorkspaceOptions> = {},
-  of: BaseTree = base,
-): Promise<void> {
-  await using workspace = await aWorkspace(home, of, options);
-  await work(workspace);
-}
+/** A copy in memory is read as one on disk is. */
+const kinds = checkoutKinds.filter((kind) => kind !== "tmpfs");
 
-const read = async (workspace: Workspace) => {
-  const reading = await workspace.readBack();
-  if (reading.kind === "refused") throw new Error(reading.causes.join("; "));
-  return reading.changeSet.changes.map(({ path, before, after }) => ({
-    path,
-    before: before?.mode ?? null,
-    after: after === null ? null : `${after.mode} ${Buffer.from(after.content).toString("utf8")}`,
-  }));
-};
+describe.each(kinds)("in a checkout that is of the kind `%s`", (checkout) => {
+  async function withWorkspace(
+    work: (workspace: Workspace) => Promise<void>,
+    options: Partial<WorkspaceOptions> = {},
+    of: BaseTree = base,
+  ): Promise<void> {
+    await using workspace = await aWorkspace(home, of, { checkout, ...options });
+    await work(workspace);
+  }
 
-describe("readBack", () => {
-  it("answers no change for a fresh checkout", async () => {
-    await withWorkspace(async (workspace) => {
-      expect(await read(workspace)).toEqual([]);
-      expect(await workspace.takeChanges()).toMatchObject({ kind: "read", changeSet: { changes: [] } });
+  const read = async (workspace: Workspace) => {
+    const reading = await workspace.readBack();
+    if (reading.kind === "refused") throw new Error(reading.causes.join("; "));
+    return reading.changeSet.changes.map(({ path, before, after }) => ({
+      path,
+      before: before?.mode ?? null,
+      after: after === null ? null : `${after.mode} ${Buffer.from(after.content).toString("utf8")}`,
+    }));
+  };
+
+  describe("readBack (SEC-85 to SEC-90)", () => {
+    it("answers no change for a fresh checkout", async () => {
+      await withWorkspace(async (workspace) => {
+        expect(await read(workspace)).toEqual([]);
+        expect(await workspace.takeChanges()).toMatchObject({ kind: "read", changeSet: { changes: [] } });
+      });
     });
-  });
 
-  it("answers changed, new, deleted files and changed modes, sorted, with git's blob ids", async () => {
-    await withWorkspace(async (workspace) => {
-      await shell(
-        workspace,
-        "printf A > a.txt; rm -r dir/deep; echo n > dir/é.txt; chmod -x run.sh; rm link-in; printf '\\0\\xff' > bin",
-      );
-
-      expect(await read(workspace)).toEqual([
-        { path: "a.txt", before: "100644", after: "100644 A" },
-        { path: "bin", before: null, after: "100644 \0\u{FFFD}" },
-        { path: "dir/deep/c.txt", before: "100644", after: null },
-        { path: "dir/é.txt", before: null, after: "100644 n\n" },
-        { path: "link-in", before: "120000", after: null },
-        { path: "run.sh", before: "100755", after: "100644 #!/bin/sh\n" },
-      ]);
-      const reading = await workspace.readBack();
-      const change = reading.kind === "read" ? reading.changeSet.changes[0] : undefined;
-      expect(change?.after?.blobSha).toBe("8c7e5a667f1b771847fe88c01c3de34413a1b220");
-    });
-  });
-
-  it("doesn't enter folders of dependencies, caches and build output below which the base tracks nothing", async () => {
-    await withWorkspace(
-      async (workspace) => {
+    it("answers changed, new, deleted files and changed modes, sorted, with git's blob ids", async () => {
+      await withWorkspace(async (workspace) => {
         await shell(
           workspace,
-          "mkdir -p .git/hooks node_modules/.git dir/__pycache__ .venv out; for d in .git node_modules dir/__pycache__ .venv out; do mkfifo $d/f; done; echo x > tracked/node_modules/new.js",
+          "printf A > a.txt; rm -r dir/deep; echo n > dir/é.txt; chmod -x run.sh; rm link-in; printf '\\0\\xff' > bin",
         );
 
-        expect((await read(workspace)).map(({ path }) => path)).toEqual(["tracked/node_modules/new.js"]);
-      },
-      { buildOutput: ["out/"] },
-    );
-  });
-
-  it("lets a file become a folder and a folder a file", async () => {
-    await withWorkspace(async (workspace) => {
-      await shell(workspace, "rm a.txt; mkdir a.txt; echo x > a.txt/x; rm -r dir; echo f > dir");
-
-      expect((await read(workspace)).map(({ path, after }) => [path, after])).toEqual([
-        ["a.txt", null],
-        ["a.txt/x", "100644 x\n"],
-        ["dir", "100644 f\n"],
-        ["dir/b.txt", null],
-        ["dir/deep/c.txt", null],
-      ]);
-    });
-  });
-
-  it("is not fooled by a change that keeps size and modification time", async () => {
-    await withWorkspace(async (workspace) => {
-      await shell(workspace, "touch -r a.txt /tmp/t; printf 'z\\n' > a.txt; touch -r /tmp/t a.txt");
-
-      const taken = await workspace.takeChanges();
-
-      expect(taken.kind === "read" && taken.changeSet.changes.map(({ path }) => path)).toEqual(["a.txt"]);
-    });
-  });
-
-  const refusals: [string, string, RegExp][] = [
-    ["a FIFO", "mkfifo pipe", /"pipe" is neither file, folder nor link/],
-    ["a socket", "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'", /"sock" is neither/],
-    ["a hard link", "ln a.txt hard", /has 2 hard links/],
-    ["a new link", "ln -s /etc/passwd new", /"new" is a new link/],
-    ["a new link that stays inside", "ln -s a.txt new", /"new" is a new link/],
-    ["a retargeted link", "ln -sf dir link-in", /"link-in" is a link that leads elsewhere/],
-    ["a folder replaced by a link", "mv dir /tmp/d; ln -s /tmp/d dir", /"dir" is a new link/],
-    ["a file replaced by a link to itself", "mv a.txt dir/; ln -s dir/a.txt a.txt", /"a.txt" is a new link/],
-    ["a nested repository", "mkdir -p dir/.git; echo x > dir/.git/HEAD", /"dir\/.git" is a spelling of `.git`/],
-    ["a .git in capitals", "mkdir .GIT", /is a spelling of `.git`/],
-    ["the short name of NTFS", "mkdir git~1", /is a spelling of `.git`/],
-    ["a stream of NTFS", "touch '.git::$INDEX_ALLOCATION'", /is a spelling of `.git`/],
-    ["trailing dots and spaces", "touch '.git . .'", /is a spelling of `.git`/],
-    ["an ignorable code point in .git", "touch $'.g\\u200cit'", /is a spelling of `.git`/],
-    ["a name that is no UTF-8", "touch $'x\\xff'", /is not valid UTF-8/],
-    ["a control byte", "touch $'x\\ny'", /holds a control character/],
-    ["a backslash", "touch 'x\\y'", /holds a backslash/],
-    ["names equal but for case", "echo x > A.TXT", /can't be told from/],
-    ["folders equal but for case", "mkdir DIR; echo x > DIR/x", /can't be told from/],
-    ["names equal in NFC", "touch $'e\\u0301' $'\\u00e9'", /can't be told from/],
-    ["names equal without ignorable code points", "touch $'a\\u200b.txt'", /can't be told from/],
-    ["names equal but for a trailing dot", "touch 'a.txt.'", /can't be told from/],
-    ["a tree deeper than the limit", `mkdir -p ${"d/".repeat(70)}`, /lies deeper than 64 levels/],
-    ["an unreadable folder", "mkdir locked; chmod 0 locked; touch keep", asRoot ? /^$/ : /"locked" can't be read/],
-  ];
-
-  it("refuses what can't stand in a commit, at once and by name", async () => {
-    for (const [name, script, cause] of refusals) {
-      await withWorkspace(async (workspace) => {
-        const made = await shell(workspace, script);
-        expect(made.exitCode, `${name}: ${made.text}`).toBe(0);
-
-        const readings = [await workspace.readBack(), await workspace.takeChanges()];
-
-        for (const reading of readings) {
-          expect(reading.kind === "refused" ? reading.causes.join("\n") : "", name).toMatch(cause);
-        }
+        expect(await read(workspace)).toEqual([
+          { path: "a.txt", before: "100644", after: "100644 A" },
+          { path: "bin", before: null, after: "100644 \0\u{FFFD}" },
+          { path: "dir/deep/c.txt", before: "100644", after: null },
+          { path: "dir/é.txt", before: null, after: "100644 n\n" },
+          { path: "link-in", before: "120000", after: null },
+          { path: "run.sh", before: "100755", after: "100644 #!/bin/sh\n" },
+        ]);
+        const reading = await workspace.readBack();
+        const change = reading.kind === "read" ? reading.changeSet.changes[0] : undefined;
+        expect(change?.after?.blobSha).toBe("8c7e5a667f1b771847fe88c01c3de34413a1b220");
       });
-    }
-  });
+    });
 
-  it("refuses a sparse terabyte and other excess without reading it", async () => {
-    const limits = { ...defaultTreeLimits, files: 50, changedFiles: 20, changedBytes: 1000, fileBytes: 5000 };
-    const excess: [(folder: string) => void, RegExp][] = [
-      [
-        (folder) => {
-          writeFileSync(join(folder, "a.txt"), "");
-          truncateSync(join(folder, "a.txt"), 2 ** 40);
-        },
-        /a file of 1099511627776 bytes/,
-      ],
-      [
-        (folder) => {
-          for (let n = 0; n < 60; n++) mine(folder, `n${n}`, "");
-        },
-        /more than (50 files|20 files changed)/,
-      ],
-      [
-        (folder) => {
-          for (let n = 0; n < 30; n++) mine(folder, `n${n}`, "");
-        },
-        /more than 20 files changed/,
-      ],
-      [
-        (folder) => {
-          mine(folder, "big", "x".repeat(2000));
-        },
-        /more than 1000 bytes in changed files/,
-      ],
-    ];
-
-    for (const [exceed, cause] of excess) {
+    it("doesn't enter folders of dependencies, caches and build output below which the base tracks nothing", async () => {
       await withWorkspace(
         async (workspace) => {
-          exceed(workspace.folder);
+          await shell(
+            workspace,
+            "mkdir -p .git/hooks node_modules/.git dir/__pycache__ .venv out; for d in .git node_modules dir/__pycache__ .venv out; do mkfifo $d/f; done; echo x > tracked/node_modules/new.js",
+          );
 
-          const reading = await workspace.readBack();
-
-          expect(reading.kind === "refused" ? reading.causes.join("\n") : "").toMatch(cause);
+          expect((await read(workspace)).map(({ path }) => path)).toEqual(["tracked/node_modules/new.js"]);
         },
-        { limits },
+        { buildOutput: ["out/"] },
       );
-    }
-  });
-
-  it.runIf(asRoot)("refuses a file of another owner", async () => {
-    await withWorkspace(async (workspace) => {
-      writeFileSync(join(workspace.folder, "foreign"), "x");
-
-      expect(await workspace.readBack()).toEqual({ kind: "refused", causes: ['"foreign" belongs to user id 0'] });
     });
-  });
 
-  it("keeps submodules as they are and refuses a change to them", async () => {
-    const path = aRepository(join(home.folder, "super"), { a: "1" });
-    git(path, "update-index", "--add", "--cacheinfo", `160000,${"1".repeat(40)},vendor/sub`);
-    git(path, "commit", "--quiet", "--message=submodule");
-    const { base: withGitlink } = await openBase(home.deps, { kind: "path", path }, defaultTreeLimits, never);
+    it("lets a file become a folder and a folder a file", async () => {
+      await withWorkspace(async (workspace) => {
+        await shell(workspace, "rm a.txt; mkdir a.txt; echo x > a.txt/x; rm -r dir; echo f > dir");
 
-    await withWorkspace(
-      async (workspace) => {
-        expect(readdirSync(join(workspace.folder, "vendor/sub"))).toEqual([]);
-        expect(await read(workspace)).toEqual([]);
-        await shell(workspace, "touch vendor/sub/x");
-        expect(await workspace.readBack()).toMatchObject({
-          causes: ['"vendor/sub" is a submodule and must stay empty'],
-        });
-        await shell(workspace, "rm -r vendor");
-        expect(await workspace.readBack()).toMatchObject({ causes: ['"vendor/sub" is a submodule and must stay'] });
-      },
-      {},
-      withGitlink,
-    );
-  });
-
-  it("accepts odd names that the base has already", async () => {
-    const path = aRepository(join(home.folder, "odd"), {
-      "Case.txt": "1",
-      "case.txt": "2",
-      "back\\slash": "3",
-      "tab\tname": "4",
-    });
-    writeFileSync(Buffer.concat([Buffer.from(`${path}/latin`), Buffer.of(0xe9)]), "5");
-    git(path, "add", "--all");
-    git(path, "commit", "--quiet", "--message=odd");
-    const { base: odd } = await openBase(home.deps, { kind: "path", path }, defaultTreeLimits, never);
-
-    await withWorkspace(
-      async (workspace) => {
-        expect(await read(workspace)).toEqual([]);
-        await shell(workspace, 'for f in *; do echo x >> "$f"; done');
-        expect((await read(workspace)).map(({ path: name }) => name)).toEqual([
-          "Case.txt",
-          "back\\slash",
-          "case.txt",
-          "latin\u{dce9}",
-          "tab\tname",
+        expect((await read(workspace)).map(({ path, after }) => [path, after])).toEqual([
+          ["a.txt", null],
+          ["a.txt/x", "100644 x\n"],
+          ["dir", "100644 f\n"],
+          ["dir/b.txt", null],
+          ["dir/deep/c.txt", null],
         ]);
-      },
-      {},
-      odd,
-    );
-  });
-});
-
-describe("takeChanges", () => {
-  it("tells each change once, against the state before it", async () => {
-    await withWorkspace(async (workspace) => {
-      await shell(workspace, "echo 1 > a.txt");
-      const first = await workspace.takeChanges();
-      await shell(workspace, "echo 2 > a.txt; echo n > n");
-      const second = await workspace.takeChanges();
-      await shell(workspace, "printf 'a\\n' > a.txt; rm n");
-      const third = await workspace.takeChanges();
-
-      const told = [first, second, third].map(
-        (reading) =>
-          reading.kind === "read" &&
-          reading.changeSet.changes.map(({ path, before, after }) => [
-            path,
-            before?.sizeBytes ?? null,
-            after === null ? null : Buffer.from(after.content).toString(),
-          ]),
-      );
-      expect(told).toEqual([
-        [["a.txt", 2, "1\n"]],
-        [
-          ["a.txt", 2, "2\n"],
-          ["n", null, "n\n"],
-        ],
-        [
-          ["a.txt", 2, "a\n"],
-          ["n", 2, null],
-        ],
-      ]);
-      expect(await read(workspace)).toEqual([]);
-      expect(third.kind === "read" && third.fingerprint).toBe(await workspace.fingerprint());
-    });
-  });
-
-  it("doesn't tell what the host itself has written and told", async () => {
-    await withWorkspace(async (workspace) => {
-      const before = await workspace.fingerprint();
-      await workspace.createFile("new/file.txt", Buffer.from("n"));
-      await workspace.apply({
-        changes: [
-          {
-            path: "dir/b.txt",
-            before: null,
-            after: { mode: "100755", blobSha: blobShaOf(Buffer.from("B"), "sha1"), content: Buffer.from("B") },
-          },
-        ],
       });
+    });
 
-      expect(await workspace.takeChanges()).toMatchObject({ kind: "read", changeSet: { changes: [] } });
-      expect(await workspace.fingerprint()).not.toBe(before);
-      expect((await read(workspace)).map(({ path, after }) => [path, after])).toEqual([
-        ["dir/b.txt", "100755 B"],
-        ["new/file.txt", "100644 n"],
-      ]);
+    it("is not fooled by a change that keeps size and modification time", async () => {
+      await withWorkspace(async (workspace) => {
+        await shell(workspace, "touch -r a.txt /tmp/t; printf 'z\\n' > a.txt; touch -r /tmp/t a.txt");
+
+        const taken = await workspace.takeChanges();
+
+        expect(taken.kind === "read" && taken.changeSet.changes.map(({ path }) => path)).toEqual(["a.txt"]);
+      });
+    });
+
+    const refusals: [string, string, RegExp][] = [
+      ["a FIFO", "mkfifo pipe", /"pipe" is neither file, folder nor link/],
+      ["a socket", "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'", /"sock" is neither/],
+      ["a hard link", "ln a.txt hard", /has 2 hard links/],
+      ["a new link", "ln -s /etc/passwd new", /"new" is a new link/],
+      ["a new link that stays inside", "ln -s a.txt new", /"new" is a new link/],
+      ["a retargeted link", "ln -sf dir link-in", /"link-in" is a link that leads elsewhere/],
+      ["a folder replaced by a link", "mv dir /tmp/d; ln -s /tmp/d dir", /"dir" is a new link/],
+      ["a file replaced by a link to itself", "mv a.txt dir/; ln -s dir/a.txt a.txt", /"a.txt" is a new link/],
+      ["a nested repository", "mkdir -p dir/.git; echo x > dir/.git/HEAD", /"dir\/.git" is a spelling of `.git`/],
+      ["a .git in capitals", "mkdir .GIT", /is a spelling of `.git`/],
+      ["the short name of NTFS", "mkdir git~1", /is a spelling of `.git`/],
+      ["a stream of NTFS", "touch '.git::$INDEX_ALLOCATION'", /is a spelling of `.git`/],
+      ["trailing dots and spaces", "touch '.git . .'", /is a spelling of `.git`/],
+      ["an ignorable code point in .git", "touch $'.g\\u200cit'", /is a spelling of `.git`/],
+      ["a name that is no UTF-8", "touch $'x\\xff'", /is not valid UTF-8/],
+      ["a control byte", "touch $'x\\ny'", /holds a control character/],
+      ["a backslash", "touch 'x\\y'", /holds a backslash/],
+      ["names equal but for case", "echo x > A.TXT", /can't be told from/],
+      ["folders equal but for case", "mkdir DIR; echo x > DIR/x", /can't be told from/],
+      ["names equal in NFC", "touch $'e\\u0301' $'\\u00e9'", /can't be told from/],
+      ["names equal without ignorable code points", "touch $'a\\u200b.txt'", /can't be told from/],
+      ["names equal but for a trailing dot", "touch 'a.txt.'", /can't be told from/],
+      ["a tree deeper than the limit", `mkdir -p ${"d/".repeat(70)}`, /lies deeper than 64 levels/],
+      ["an unreadable folder", "mkdir locked; chmod 0 locked; touch keep", asRoot ? /^$/ : /"locked" can't be read/],
+    ];
+
+    // AT-29, AT-30, AT-31, SEC-88
+    it("refuses what can't stand in a commit, at once and by name", async () => {
+      for (const [name, script, cause] of refusals) {
+        await withWorkspace(async (workspace) => {
+          const made = await shell(workspace, script);
+          expect(made.exitCode, `${name}: ${made.text}`).toBe(0);
+
+          const readings = [await workspace.readBack(), await workspace.takeChanges()];
+
+          for (const reading of readings) {
+            expect(reading.kind === "refused" ? reading.causes.join("\n") : "", name).toMatch(cause);
+          }
+        });
+      }
+    });
+
+    // AT-30
+    it("refuses a sparse terabyte and other excess without reading it", async () => {
+      const limits = { ...defaultTreeLimits, files: 50, changedFiles: 20, changedBytes: 1000, fileBytes: 5000 };
+      const excess: [(folder: string) => void, RegExp][] = [
+        [
+          (folder) => {
+            writeFileSync(join(folder, "a.txt"), "");
+            truncateSync(join(folder, "a.txt"), 2 ** 40);
+          },
+          /a file of 1099511627776 bytes/,
+        ],
+        [
+          (folder) => {
+            for (let n = 0; n < 60; n++) mine(folder, `n${n}`, "");
+          },
+          /more than (50 files|20 files changed)/,
+        ],
+        [
+          (folder) => {
+            for (let n = 0; n < 30; n++) mine(folder, `n${n}`, "");
+          },
+          /more than 20 files changed/,
+        ],
+        [
+          (folder) => {
+            mine(folder, "big", "x".repeat(2000));
+          },
+          /more than 1000 bytes in changed files/,
+        ],
+      ];
+
+      for (const [exceed, cause] of excess) {
+        await withWorkspace(
+          async (workspace) => {
+            exceed(workspace.folder);
+
+            const reading = await workspace.readBack();
+
+            expect(reading.kind === "refused" ? reading.causes.join("\n") : "").toMatch(cause);
+          },
+          { limits },
+        );
+      }
+    });
+
+    it.runIf(asRoot)("refuses a file of another owner", async () => {
+      await withWorkspace(async (workspace) => {
+        writeFileSync(join(workspace.folder, "foreign"), "x");
+
+        expect(await workspace.readBack()).toEqual({ kind: "refused", causes: ['"foreign" belongs to user id 0'] });
+      });
+    });
+
+    it("keeps submodules as they are and refuses a change to them", async () => {
+      const path = aRepository(join(home.folder, `super-${checkout}`), { a: "1" });
+      git(path, "update-index", "--add", "--cacheinfo", `160000,${"1".repeat(40)},vendor/sub`);
+      git(path, "commit", "--quiet", "--message=submodule");
+      const { base: withGitlink } = await openBase(home.deps, { kind: "path", path }, defaultTreeLimits, never);
+
+      await withWorkspace(
+        async (workspace) => {
+          expect(readdirSync(join(workspace.folder, "vendor/sub"))).toEqual([]);
+          expect(await read(workspace)).toEqual([]);
+          await shell(workspace, "touch vendor/sub/x");
+          expect(await workspace.readBack()).toMatchObject({
+            causes: ['"vendor/sub" is a submodule and must stay empty'],
+          });
+          await shell(workspace, "rm -r vendor");
+          expect(await workspace.readBack()).toMatchObject({ causes: ['"vendor/sub" is a submodule and must stay'] });
+        },
+        {},
+        withGitlink,
+      );
+    });
+
+    it("accepts odd names that the base has already", async () => {
+      const path = aRepository(join(home.folder, `odd-${checkout}`), {
+        "Case.txt": "1",
+        "case.txt": "2",
+        "back\\slash": "3",
+        "tab\tname": "4",
+      });
+      writeFileSync(Buffer.concat([Buffer.from(`${path}/latin`), Buffer.of(0xe9)]), "5");
+      git(path, "add", "--all");
+      git(path, "commit", "--quiet", "--message=odd");
+      const { base: odd } = await openBase(home.deps, { kind: "path", path }, defaultTreeLimits, never);
+
+      await withWorkspace(
+        async (workspace) => {
+          expect(await read(workspace)).toEqual([]);
+          await shell(workspace, 'for f in *; do echo x >> "$f"; done');
+          expect((await read(workspace)).map(({ path: name }) => name)).toEqual([
+            "Case.txt",
+            "back\\slash",
+            "case.txt",
+            "latin\u{dce9}",
+            "tab\tname",
+          ]);
+        },
+        {},
+        odd,
+      );
     });
   });
 
-  it("answers what a naive walk of the whole tree finds, whatever was done to it", async () => {
-    const name = fc.constantFrom("a.txt", "dir", "b", "dir/b.txt", "dir/deep", "x/y", "run.sh", "new");
-    const step = fc.record({
-      kind: fc.constantFrom("write", "remove", "chmod", "append"),
-      name,
-      text: fc.string({ maxLength: 4 }),
+  describe("takeChanges", () => {
+    it("tells each change once, against the state before it", async () => {
+      await withWorkspace(async (workspace) => {
+        await shell(workspace, "echo 1 > a.txt");
+        const first = await workspace.takeChanges();
+        await shell(workspace, "echo 2 > a.txt; echo n > n");
+        const second = await workspace.takeChanges();
+        await shell(workspace, "printf 'a\\n' > a.txt; rm n");
+        const third = await workspace.takeChanges();
+
+        const told = [first, second, third].map(
+          (reading) =>
+            reading.kind === "read" &&
+            reading.changeSet.changes.map(({ path, before, after }) => [
+              path,
+              before?.sizeBytes ?? null,
+              after === null ? null : Buffer.from(after.content).toString(),
+            ]),
+        );
+        expect(told).toEqual([
+          [["a.txt", 2, "1\n"]],
+          [
+            ["a.txt", 2, "2\n"],
+            ["n", null, "n\n"],
+          ],
+          [
+            ["a.txt", 2, "a\n"],
+            ["n", 2, null],
+          ],
+        ]);
+        expect(await read(workspace)).toEqual([]);
+        expect(third.kind === "read" && third.fingerprint).toBe(await workspace.fingerprint());
+      });
     });
-    await withWorkspace(async (workspace) => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
-          const before = naiveWalk(workspace.folder);
-          const script = steps.map(({ kind, name: at, text }) => commandOf(kind, at, text)).join("\n");
-          await shell(workspace, script);
 
-          const taken = await workspace.takeChanges();
-          const whole = await workspace.readBack();
+    it("doesn't tell what the host itself has written and told", async () => {
+      await withWorkspace(async (workspace) => {
+        const before = await workspace.fingerprint();
+        await workspace.createFile("new/file.txt", Buffer.from("n"));
+        await workspace.apply({
+          changes: [
+            {
+              path: "dir/b.txt",
+              before: null,
+              after: { mode: "100755", blobSha: blobShaOf(Buffer.from("B"), "sha1"), content: Buffer.from("B") },
+            },
+          ],
+        });
 
-          const after = naiveWalk(workspace.folder);
-          expect(summary(taken)).toEqual(naiveDifference(before, after));
-          expect(summary(whole)).toEqual(naiveDifference(baseFiles(), after));
-        }),
-        { numRuns: 15 },
-      );
+        expect(await workspace.takeChanges()).toMatchObject({ kind: "read", changeSet: { changes: [] } });
+        expect(await workspace.fingerprint()).not.toBe(before);
+        expect((await read(workspace)).map(({ path, after }) => [path, after])).toEqual([
+          ["dir/b.txt", "100755 B"],
+          ["new/file.txt", "100644 n"],
+        ]);
+      });
+    });
+
+    it("answers what a naive walk of the whole tree finds, whatever was done to it", async () => {
+      const name = fc.constantFrom("a.txt", "dir", "b", "dir/b.txt", "dir/deep", "x/y", "run.sh", "new");
+      const step = fc.record({
+        kind: fc.constantFrom("write", "remove", "chmod", "append"),
+        name,
+        text: fc.string({ maxLength: 4 }),
+      });
+      await withWorkspace(async (workspace) => {
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
+            const before = naiveWalk(workspace.folder);
+            const script = steps.map(({ kind, name: at, text }) => commandOf(kind, at, text)).join("\n");
+            await shell(workspace, script);
+
+            const taken = await workspace.takeChanges();
+            const whole = await workspace.readBack();
+
+            const after = naiveWalk(workspace.folder);
+            expect(summary(taken)).toEqual(naiveDifference(before, after));
+            expect(summary(whole)).toEqual(naiveDifference(baseFiles(), after));
+          }),
+          { numRuns: 15 },
+        );
+      });
     });
   });
 });

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepLeftovers } from "../../src/store/index.ts";
-import { defaultTreeLimits, seccompFilter, type Workspace } from "../../src/workspace/index.ts";
 import { openConfinement } from "../../src/workspace/confinement.ts";
+import { defaultTreeLimits, seccompFilter, type Workspace } from "../../src/workspace/index.ts";
 import { readProcess } from "../../src/workspace/process-tree.ts";
 import { runInSandbox } from "../../src/workspace/sandbox.ts";
 import { makeSandboxFolders } from "../../src/workspace/sandbox-place.ts";
@@ -153,7 +153,13 @@ set -- /proc/[0-9]*; [ $# -lt 8 ] && echo few`,
     const folder = join(home.folder, "by-root");
     mkdirSync(folder);
     const folders = await makeSandboxFolders(home.deps, folder, null);
-    const place = { ...folders, toolsFolder: noTools(home), toolchains: [], environment: {}, seccompFilter: seccompFilter() };
+    const place = {
+      ...folders,
+      toolsFolder: noTools(home),
+      toolchains: [],
+      environment: {},
+      seccompFilter: seccompFilter(),
+    };
     const request = { program: { kind: "shell", script: "touch started" }, timeoutMs: 1000 } as const;
     await using confinement = openConfinement(home.deps, { ...aConfinement(home), isWorkBounded: true });
 

@@ -2,84 +2,182 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { commitOnce } from "../../demo/index.ts";
 import { newRunId } from "../../domain/index.ts";
-import type { Workspace } from "../../workspace/index.ts";
+import type { BaseTree, Workspace } from "../../workspace/index.ts";
 import { alternate, timed } from "../alternate.ts";
 import type { BenchPlace } from "../bench-place.ts";
-import { type Figure, figure, ratio, type Size } from "../figure.ts";
+import { atMost, type Figure, figure, median, ratio, type Size } from "../figure.ts";
 import { printed } from "../floor-loop.ts";
 import type { Row } from "./row.ts";
 
-const sizes: Readonly<Record<Size, { readonly rounds: number; readonly files: readonly number[] }>> = {
-  short: { rounds: 1, files: [100] },
-  bench: { rounds: 3, files: [1_000, 10_000] },
-  soak: { rounds: 5, files: [1_000, 10_000, 50_000] },
+type Extent = {
+  readonly rounds: number;
+  /** Files of the trees, the largest last. */
+  readonly files: readonly number[];
+  /** Of making a checkout and discarding it again. */
+  readonly cycles: number;
+};
+
+const sizes: Readonly<Record<Size, Extent>> = {
+  short: { rounds: 1, files: [100, 300], cycles: 4 },
+  bench: { rounds: 3, files: [2_000, 50_000], cycles: 40 },
+  soak: { rounds: 7, files: [2_000, 50_000], cycles: 200 },
 };
 
 const filesPerFolder = 100;
 
-/** `performance.md` §3: the plain checkout and change detection of this version, beside git's own. */
+/** `performance.md` section 3: a checkout and its changes beside git's own. */
 export const checkoutRow: Row = {
   name: "checkout",
   title: "a checkout beside `git worktree add`, its changes beside `git status`",
   measure: async (place, size, signal) => {
-    const { rounds, files } = sizes[size];
-    const figures: Figure[] = [];
-    for (const count of files) figures.push(...(await measureTree(place, count, rounds, signal)));
-    return figures;
+    const { rounds, files, cycles } = sizes[size];
+    const trees: MeasuredTree[] = [];
+    for (const count of files) trees.push(await measureTree(await openTree(place, count, signal), rounds, signal));
+    return [...trees.flatMap(figuresOf), ...growth(trees), ...(await drift(place, files[0] ?? 0, cycles, signal))];
   },
 };
 
-async function measureTree(place: BenchPlace, count: number, rounds: number, signal: AbortSignal) {
+/** A repository of so many files, opened as a run does it. */
+type Tree = {
+  readonly place: BenchPlace;
+  readonly count: number;
+  readonly repository: string;
+  readonly base: BaseTree;
+};
+
+async function openTree(place: BenchPlace, count: number, signal: AbortSignal): Promise<Tree> {
   const repository = await makeRepository(join(place.folder, `files-${count}`), count, signal);
-  const { workspace: hands } = await place.runs();
-  const { base } = await hands.openBase({ kind: "path", path: repository }, signal);
-  await using opened = new AsyncDisposableStack();
-  const checkouts: Workspace[] = [];
-  const treeOf = (round: number): string => `${repository}-tree-${round}`;
+  return { place, count, repository, base: await openBase(place, repository, signal) };
+}
+
+async function openBase(place: BenchPlace, path: string, signal: AbortSignal): Promise<BaseTree> {
+  return (await (await place.runs()).workspace.openBase({ kind: "path", path }, signal)).base;
+}
+
+async function checkOut({ place }: Pick<Tree, "place">, base: BaseTree, signal: AbortSignal): Promise<Workspace> {
   const options = { runId: newRunId(place.deps), name: "bench", buildOutput: [], output: { usedBytes: 0 } };
-  const checkout = async (): Promise<void> => {
-    checkouts.push(opened.use(await hands.createWorkspace(base, options, signal)));
+  return (await place.runs()).workspace.createWorkspace(base, options, signal);
+}
+
+const contenders = ["worktree", "first", "next", "second", "discard", "status", "changes", "readBack"] as const;
+type MeasuredTree = { readonly count: number } & Readonly<Record<(typeof contenders)[number], readonly number[]>>;
+
+async function measureTree(tree: Tree, rounds: number, signal: AbortSignal): Promise<MeasuredTree> {
+  const { place, count, repository } = tree;
+  await (await checkOut(tree, tree.base, signal))[Symbol.asyncDispose](); // the first one, whose tree the second ones use
+  const treeOf = (round: number): string => `${repository}-tree-${round}`;
+  let workspace: Workspace | null = null;
+  const open = (): Workspace => {
+    if (workspace === null) throw new Error("the round has no checkout");
+    return workspace;
   };
-  const edit = (folder: string, round: number): Promise<void> =>
-    writeFile(join(folder, pathOf(count - 1)), `edited in round ${round}\n`);
-  const measured = await alternate(
-    {
-      worktree: (round) =>
-        timed(() => git(repository, "worktree", "add", "--quiet", "--detach", treeOf(round), "HEAD")),
-      checkout: () => timed(checkout),
-      status: async (round) => {
-        await edit(treeOf(round), round);
-        return timed(() => git(treeOf(round), "status", "--porcelain"));
-      },
-      changes: async (round) => {
-        const workspace = checkouts[round];
-        if (workspace === undefined) throw new Error("the round has no checkout");
-        await edit(workspace.folder, round);
-        return timed(() => takeOneChange(workspace));
-      },
+  /** Only the checkout is timed: what it stands on is fetched and listed before, it is discarded after. */
+  const once = async (base: BaseTree): Promise<number> => {
+    const startedAt = performance.now();
+    const made = await checkOut(tree, base, signal);
+    const tookMs = performance.now() - startedAt;
+    await made[Symbol.asyncDispose]();
+    return tookMs;
+  };
+  const acts: Readonly<Record<(typeof contenders)[number], (round: number) => Promise<number>>> = {
+    worktree: (round) => timed(() => git(repository, "worktree", "add", "--quiet", "--detach", treeOf(round), "HEAD")),
+    // to us another folder is another repository, of which nothing is kept yet
+    first: async (round) => once(await openBase(place, treeOf(round), signal)),
+    next: async (round) => {
+      await edit(repository, count, `round ${round}`);
+      await git(repository, ...author, "commit", "--quiet", "--all", "--message", `round ${round}`);
+      return once(await openBase(place, repository, signal));
     },
-    rounds,
-    signal,
-  );
-  const many = `${count} files`;
+    second: async () => {
+      const base = await openBase(place, repository, signal);
+      return timed(async () => {
+        workspace = await checkOut(tree, base, signal);
+      });
+    },
+    status: async (round) => {
+      await edit(treeOf(round), count, `edited in round ${round}`);
+      return timed(() => git(treeOf(round), "status", "--porcelain"));
+    },
+    changes: async (round) => {
+      await edit(open().folder, count, `edited in round ${round}`);
+      return timed(() => oneChange(open().takeChanges()));
+    },
+    readBack: () => timed(() => oneChange(open().readBack())),
+    discard: () => timed(() => open()[Symbol.asyncDispose]()),
+  };
+  return { count, ...(await alternate(acts, rounds, signal)) };
+}
+
+async function oneChange(reading: ReturnType<Workspace["takeChanges"]>): Promise<void> {
+  const read = await reading;
+  const found = read.kind === "read" ? read.changeSet.changes.length : read.causes.join("; ");
+  if (found !== 1) throw new Error(`one file was edited, found was ${found}`);
+}
+
+function figuresOf(measured: MeasuredTree): readonly Figure[] {
+  const { worktree, status } = measured;
+  const many = `${measured.count} files`;
+  const isStated = measured.count >= 50_000;
+  const goal = (value: number) => (isStated ? atMost(value) : null);
   return [
-    figure(`git worktree add, ${many}`, "ms", measured.worktree),
-    figure(`checkout, ${many}`, "ms", measured.checkout),
-    ratio(`checkout / worktree add, ${many}`, measured.checkout, measured.worktree),
-    figure(`git status after one edit, ${many}`, "ms", measured.status),
+    figure(`git worktree add, ${many}`, "ms", worktree),
+    figure(`second checkout, ${many}`, "ms", measured.second),
+    figure(`discarding it, ${many}`, "ms", measured.discard),
+    figure(`first checkout of a repository, ${many}`, "ms", measured.first),
+    figure(`first checkout of a next commit, ${many}`, "ms", measured.next),
+    ratio(`second checkout / worktree add, ${many}`, measured.second, worktree, goal(0.02)),
+    ratio(`first checkout of a repository / worktree add, ${many}`, measured.first, worktree, goal(1.2)),
+    ratio(`first checkout of a next commit / worktree add, ${many}`, measured.next, worktree, goal(1.2)),
+    figure(`git status after one edit, ${many}`, "ms", status),
     figure(`changes after one edit, ${many}`, "ms", measured.changes),
-    ratio(`changes / git status, ${many}`, measured.changes, measured.status),
+    figure(`read-back after one edit, ${many}`, "ms", measured.readBack),
+    ratio(`changes / git status, ${many}`, measured.changes, status, goal(0.15)),
+    ratio(`read-back / git status, ${many}`, measured.readBack, status, goal(0.15)),
   ];
 }
 
-async function takeOneChange(workspace: Workspace): Promise<void> {
-  const reading = await workspace.takeChanges();
-  const found = reading.kind === "read" ? reading.changeSet.changes.length : reading.causes.join("; ");
-  if (found !== 1) throw new Error(`one file was edited, found was ${found}`);
+/** How a second checkout grows with the repository. */
+function growth(trees: readonly MeasuredTree[]): readonly Figure[] {
+  const [small, large] = [trees[0], trees.at(-1)];
+  if (small === undefined || large === undefined || small === large) return [];
+  const name = `second checkout, ${large.count} / ${small.count} files`;
+  return [figure(name, "x", [median(large.second) / median(small.second)], atMost(1.5))];
+}
+
+/** Whether the last of many checkouts takes longer than the first. */
+async function drift(
+  place: BenchPlace,
+  count: number,
+  cycles: number,
+  signal: AbortSignal,
+): Promise<readonly Figure[]> {
+  const tree = { place };
+  const base = await openBase(place, join(place.folder, `files-${count}`), signal);
+  const times: number[] = [];
+  for (let cycle = 0; cycle < cycles; cycle += 1) {
+    signal.throwIfAborted();
+    const cycleMs = await timed(async () => {
+      const workspace = await checkOut(tree, base, signal);
+      await edit(workspace.folder, count, `cycle ${cycle}`);
+      await oneChange(workspace.takeChanges());
+      await workspace[Symbol.asyncDispose]();
+    });
+    times.push(cycleMs);
+  }
+  const tenth = Math.max(1, Math.floor(cycles / 10));
+  const [first, last] = [times.slice(0, tenth), times.slice(-tenth)];
+  const name = `last tenth / first tenth of ${cycles} checkouts with an edit, ${count} files`;
+  return [
+    figure(`a checkout with an edit, read and discarded, ${count} files`, "ms", times),
+    figure(name, "x", [median(last) / median(first)], atMost(1.2)),
+  ];
 }
 
 const pathOf = (file: number): string =>
   join("src", `part-${Math.floor(file / filesPerFolder)}`, `file-${file % filesPerFolder}.js`);
+
+const edit = (folder: string, count: number, text: string): Promise<void> =>
+  writeFile(join(folder, pathOf(count - 1)), `${text}\n`);
 
 async function makeRepository(folder: string, count: number, signal: AbortSignal): Promise<string> {
   for (let file = 0; file < count; file += 1) {
@@ -92,6 +190,7 @@ async function makeRepository(folder: string, count: number, signal: AbortSignal
 }
 
 const settings = ["-c", "checkout.workers=2", "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*"];
+const author = ["-c", "user.name=Countersign Bench", "-c", "user.email=bench@countersign.invalid"];
 
 const git = (folder: string, ...args: readonly string[]): Promise<string> =>
   printed(["git", "-C", folder, ...settings, ...args]);
