@@ -36,10 +36,13 @@ import {
   defaultTreeLimits,
   openBase,
   prepareTools,
+  type Reach,
   readBaseFile,
+  readRegistries,
   renderPatch,
   reopenBase,
   requireSandbox,
+  type SetupOptions,
   type Toolchain,
   type TreeLimits,
   type WorkspaceDeps,
@@ -54,6 +57,13 @@ export type CountersignSettings = {
   readonly runUids: string | null;
   /** Where git and bwrap are looked for; null: where they usually lie. */
   readonly searchPath: string | null;
+  /** Absent: no setup has a network, whatever the policy folder says. */
+  readonly setupNetwork?: {
+    /** How the world is reached by setup's proxy. */
+    readonly reach: Reach;
+    /** What npm and pip of this machine get of the environment when they are asked where packages come from. */
+    readonly packageManagers: Readonly<Record<string, string | undefined>>;
+  };
 };
 
 /** What every part of one process shares. `notice` gets a line for the user when something unusual was done. */
@@ -225,6 +235,7 @@ async function workspaceHands(
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
+  const setup = setupOptions(workspaceDeps, settings, operator);
   return {
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
@@ -244,12 +255,27 @@ async function workspaceHands(
             limits,
             buildOutput,
             seccompFilter: null,
+            setup,
           },
           signal,
         );
       return inHome(home, make);
     },
   };
+}
+
+/** What the operator lets setup do; how far its network reaches is found out when one is wanted (SEC-65 to SEC-70). */
+function setupOptions(
+  deps: WorkspaceDeps,
+  { setupNetwork }: CountersignSettings,
+  { setup }: OperatorSettings,
+): SetupOptions {
+  const { installScripts, hosts, internalHost, bytes } = setup;
+  if (setupNetwork === undefined || setup.network === "none") return { installScripts, network: null };
+  const { reach, packageManagers } = setupNetwork;
+  const registries = (signal: AbortSignal) => readRegistries(deps, packageManagers, signal);
+  const internal = internalHost === null ? null : { host: internalHost.host, range: internalHost.addresses };
+  return { installScripts, network: { reach, registries, hosts, internal, bytes } };
 }
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */

@@ -21,6 +21,7 @@ import { runInSandbox } from "./sandbox.ts";
 import type { Toolchain } from "./sandbox-flags.ts";
 import { makeFolderWith, makeSandboxFolders, type SandboxPlace } from "./sandbox-place.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
+import { type SetupExtras, type SetupOptions, setUpTree } from "./setup-command.ts";
 import { FolderSteps, openRoot } from "./tree-folders.ts";
 import type { TreeLimits } from "./tree-limits.ts";
 import { fingerprintOf, readBack, readChanges } from "./tree-reading.ts";
@@ -41,6 +42,8 @@ export type WorkspaceOptions = {
   readonly buildOutput: readonly string[];
   /** A compiled filter for `--seccomp`, or null where there is none. */
   readonly seccompFilter: Uint8Array | null;
+  /** What a setup command may do; absent: it has no network, and packages run nothing of their own. */
+  readonly setup?: SetupOptions;
 };
 
 /**
@@ -73,7 +76,8 @@ export async function createWorkspace(
 
   const known = await exportTree(deps, base, { root, owner: runUid.owner }, signal);
   const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, tasks: allowedTasks() };
-  const parts = { base, runFolder, workFolder, root, known, place, limits: options.limits };
+  const { limits, setup = confinedSetup } = options;
+  const parts = { base, runFolder, workFolder, root, known, place, limits, setup };
   return assemble(deps, parts, options.buildOutput, undo.move());
 }
 
@@ -85,7 +89,10 @@ type Parts = {
   readonly known: Map<string, KnownFile>;
   readonly place: SandboxPlace;
   readonly limits: TreeLimits;
+  readonly setup: SetupOptions;
 };
+
+const confinedSetup: SetupOptions = { installScripts: false, network: null };
 
 function assemble(
   deps: WorkspaceDeps,
@@ -113,15 +120,25 @@ function assemble(
   let commandStartedAtMs = Number.MAX_SAFE_INTEGER; // none yet
   let isPoisoned = false;
 
-  const run = async (folder: string, request: ExecRequest, signal: AbortSignal) => {
+  const run = async (folder: string, request: ExecRequest, signal: AbortSignal, extras?: SetupExtras) => {
     if (isPoisoned) throw poisoned(workFolder);
-    const environment = checkedEnvironment({ ...parts.place.environment, ...request.environment });
+    const environment = checkedEnvironment({
+      ...parts.place.environment,
+      ...request.environment,
+      ...extras?.environment,
+    });
     try {
-      return await runInSandbox(deps, { ...parts.place, environment, workFolder: folder }, request, signal);
+      const place = { ...parts.place, ...extras, environment, workFolder: folder };
+      return await runInSandbox(deps, place, request, signal);
     } catch (error) {
       isPoisoned ||= isCountersignError(error, "WORKSPACE_POISONED");
       throw error;
     }
+  };
+  const runOnTree = (request: ExecRequest, signal: AbortSignal, extras?: SetupExtras) => {
+    // the earliest start since the tree was last read: what is younger than that may have changed unseen
+    commandStartedAtMs = Math.min(commandStartedAtMs, Date.now());
+    return run(workFolder, request, signal, extras);
   };
   const read = <T>(work: () => T | Promise<T>): Promise<T> => {
     return lock.shared(() => {
@@ -146,11 +163,11 @@ function assemble(
     createFile: (path, bytes) => write(() => createFileAt(deps, tree, path, bytes)),
     deleteFile: (path, expectedSha256) => write(() => deleteFileAt(tree, path, expectedSha256)),
     closeNames: (path, count) => read(() => closestPaths(path, tree.known.keys(), count)),
-    exec: (request, signal) =>
+    exec: (request, signal) => write(() => runOnTree(request, signal)),
+    setUp: (request, signal) =>
       write(() => {
-        // the earliest start since the tree was last read: what is younger than that may have changed unseen
-        commandStartedAtMs = Math.min(commandStartedAtMs, Date.now());
-        return run(workFolder, request, signal);
+        const place = { runFolder: parts.runFolder, owner, options: parts.setup };
+        return setUpTree(deps, place, { request, run: (extras) => runOnTree(request, signal, extras) }, signal);
       }),
     execApart: (files, request, signal) =>
       write(async () => {

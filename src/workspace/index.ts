@@ -6,16 +6,20 @@
  * only mirrors of our own, and reads the repository typed by the user; no sandbox ever sees either.
  */
 export { readBaseFile } from "./base-tree.ts";
+export type { Reach } from "./connect-proxy.ts";
 export { createWorkspace, type WorkspaceOptions } from "./create-workspace.ts";
 export { defaultSearchPath, type Owner, type RegisterProcess, type WorkspaceDeps } from "./host.ts";
+export { hostReach } from "./host-reach.ts";
 export { type BaseSource, type OpenedBase, openBase, reopenBase } from "./mirror.ts";
 export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
 export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { readRegistries } from "./registries.ts";
 export { requireSandbox } from "./require-sandbox.ts";
 export { countRunUids, parseRunUids } from "./run-uids.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
+export type { SetupNetwork, SetupOptions } from "./setup-command.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
 export type {
   BaseTree,
@@ -23,6 +27,8 @@ export type {
   FileRead,
   FileWrite,
   PathResolution,
+  SetupRequest,
+  SetupResult,
   TreeReading,
   Workspace,
 } from "./workspace.ts";

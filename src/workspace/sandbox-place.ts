@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 import { makeOutputPipes, type OutputPipes } from "./output-pipes.ts";
 import type { Toolchain } from "./sandbox-flags.ts";
+import { bridgeInside } from "./setup-bridge.ts";
 import type { ExecRequest } from "./workspace.ts";
 
 /** All that the sandboxes of one workspace share. */
@@ -17,6 +18,8 @@ export type SandboxPlace = {
   readonly tasks: number;
   /** A compiled filter, handed to bubblewrap as a descriptor; null where there is none. */
   readonly seccompFilter: Uint8Array | null;
+  /** In setup's sandbox alone (SEC-66). */
+  readonly networkFolder?: string;
 };
 
 /**
@@ -60,14 +63,19 @@ export function makeFolderWith(path: string, mode: number): void {
   chmodSync(path, mode);
 }
 
-function writeReadable(path: string, text: string): void {
+/** For every user id, whatever the umask of the service. */
+export function writeReadable(path: string, text: string): void {
   writeFileSync(path, text);
   chmodSync(path, 0o644);
 }
 
 /** What bubblewrap starts inside. A shell's text is laid down as a file: it is never part of a command line (ACI-54). */
-export function commandInside(generatedFolder: string, program: ExecRequest["program"]): readonly string[] {
-  const supervise = ["/bin/sh", "/opt/command/supervise"];
+export function commandInside(
+  { generatedFolder, networkFolder }: Pick<SandboxPlace, "generatedFolder" | "networkFolder">,
+  program: ExecRequest["program"],
+): readonly string[] {
+  const bridge = networkFolder === undefined ? [] : bridgeInside;
+  const supervise = ["/bin/sh", "/opt/command/supervise", ...bridge];
   if (program.kind === "argv") return [...supervise, ...program.argv];
   writeReadable(join(generatedFolder, "command", "script"), program.script);
   return [...supervise, "/bin/bash", "--norc", "--noprofile", "/opt/command/script"];

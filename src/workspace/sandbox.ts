@@ -90,7 +90,7 @@ function startSandbox(
     const layout = { ...place, environment: { ...place.environment, ...command.request.environment } };
     const flags = sandboxFlags(
       { ...layout, seccompDescriptor: filter === null ? null : 4 },
-      commandInside(place.generatedFolder, command.request.program),
+      commandInside(place, command.request.program),
     );
     const [program = "", ...rest] = launcher(deps, place, command.request.timeoutMs);
     return spawn(program, [...rest, "--json-status-fd", "3", ...flags], {

@@ -7,6 +7,7 @@ import type {
   FileRead,
   FileWrite,
   PathResolution,
+  SetupRequest,
   TreeReading,
   Workspace,
 } from "../../src/workspace/index.ts";
@@ -124,6 +125,10 @@ export function createFakeWorkspace(
     exec: asks((request: ExecRequest) => {
       requests.push(request);
       return exec(request, files);
+    }),
+    setUp: asks((request: SetupRequest) => {
+      requests.push(request);
+      return { result: exec(request, files), hosts: [], asked: [], unusable: [] };
     }),
     execApart: asks((apart: ReadonlyMap<string, Uint8Array>, request: ExecRequest) => {
       requests.push(request);
