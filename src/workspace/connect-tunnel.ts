@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { AskedHosts, AskOutcome } from "./asked-hosts.ts";
-import type { ProxyRules, Reach } from "./connect-proxy.ts";
 import { readConnectRequest } from "./connect-request.ts";
 import { addressRefusal } from "./dialable-address.ts";
+import type { ProxyRules, Reach } from "./proxy-rules.ts";
 
 /** One client of the proxy, and what it shares with the others. */
 export type Connection = {

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { connect, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
-import type { Reach } from "./connect-proxy.ts";
+import type { Reach } from "./proxy-rules.ts";
 
 /** This machine's own way to the network: its resolver, its routes. */
 export const hostReach: Reach = {

@@ -5,8 +5,8 @@
  * Never: decides what may be done, talks to GitHub, or runs anything of a repository outside a sandbox. Host git touches
  * only mirrors of our own, and reads the repository typed by the user; no sandbox ever sees either.
  */
+export type { AskedHost } from "./asked-hosts.ts";
 export { readBaseFile } from "./base-tree.ts";
-export type { Reach } from "./connect-proxy.ts";
 export { createWorkspace, type WorkspaceOptions } from "./create-workspace.ts";
 export { defaultSearchPath, type Owner, type RegisterProcess, type WorkspaceDeps } from "./host.ts";
 export { hostReach } from "./host-reach.ts";
@@ -15,6 +15,7 @@ export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
 export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export type { Reach } from "./proxy-rules.ts";
 export { readRegistries } from "./registries.ts";
 export { requireSandbox } from "./require-sandbox.ts";
 export { countRunUids, parseRunUids } from "./run-uids.ts";

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ExecResult } from "../domain/index.ts";
-import { openConnectProxy, type ProxyRules, type Reach, usualProxyLimits } from "./connect-proxy.ts";
+import { openConnectProxy } from "./connect-proxy.ts";
 import { type Owner, randomName, type WorkspaceDeps } from "./host.ts";
+import { type ProxyRules, type Reach, usualProxyLimits } from "./proxy-rules.ts";
 import type { Registries } from "./registries.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { makeFolderWith, writeReadable } from "./sandbox-place.ts";

@@ -47,8 +47,16 @@ type Wanted = {
   readonly askApproval?: AskApproval;
 };
 
-/** A run on the project with these settings; what the model was told is in `said`. */
-async function run(wanted: Wanted): Promise<{ readonly report: RunReport; readonly said: readonly string[] }> {
+type Ran = {
+  readonly report: RunReport;
+  /** What the model was told. */
+  readonly said: readonly string[];
+  /** What the host looked up and dialed for its setups. */
+  readonly reached: readonly string[];
+};
+
+/** A run on the project with these settings. */
+async function run(wanted: Wanted): Promise<Ran> {
   const repository = join(countersign.folder, wanted.name);
   mkdirSync(repository);
   aRepository(repository, {
@@ -57,14 +65,15 @@ async function run(wanted: Wanted): Promise<{ readonly report: RunReport; readon
   });
   const said: string[] = [];
   await using model = await startPlannedModel(wanted.moves, (_, text) => void said.push(text));
+  const reach = registry.reach();
   const settings = {
     policiesFolder: policiesWith(wanted.operator ?? registries),
-    setupNetwork: { reach: registry.reach(), packageManagers: { HOME: user } },
+    setupNetwork: { reach, packageManagers: { HOME: user } },
   };
   const { askApproval } = wanted;
   const asked = { repository, baseUrl: model.baseUrl, silenceMs: 60_000, settings };
   const report = await runInProcess(countersign, askApproval === undefined ? asked : { ...asked, askApproval });
-  return { report, said };
+  return { report, said, reached: [...new Set(reach.log)] };
 }
 
 const note = call("create_file", { path: "note.txt", content: "noted\n" });
@@ -76,7 +85,7 @@ const setups = ({ actions }: RunReport) => actions.filter(({ tool }) => tool ===
 
 describe("a run whose tests need what setup installs (SEC-65, SEC-66)", () => {
   it("sets up the base, the checkout and the tree of the verdict, and works without a network between", async () => {
-    const { report, said } = await run({
+    const { report, said, reached } = await run({
       name: "whole",
       setup: "{ run: npm ci, network: registries }",
       moves: [look, note, finish],
@@ -98,13 +107,14 @@ describe("a run whose tests need what setup installs (SEC-65, SEC-66)", () => {
       expect(status).toBe("ok");
       expect(record).toMatchObject({ hosts: [registryHost], asked: [{ host: registryHost, outcome: "led_on" }] });
     }
+    expect(reached).toEqual([`resolve ${registryHost}`, "dial 127.0.0.1:443"]);
     expect(said.at(-1)).toMatch(/node_modules\/tiny\\n0\\n.*cannot access '\/opt\/network'/);
   });
 
   it("ends before the model is asked where setup fails, and says why and what to do", async () => {
     const setup = `{ run: "npm ci --registry=https://elsewhere.test/ --fetch-retries=0", network: registries }`;
 
-    const { report, said } = await run({ name: "refused", setup, moves: [finish] });
+    const { report, said, reached } = await run({ name: "refused", setup, moves: [finish] });
 
     expect(report).toMatchObject({ conclusion: "action_required", stopReason: "setup_failed", patch: "" });
     expect(report.cause).toMatch(
@@ -112,6 +122,14 @@ describe("a run whose tests need what setup installs (SEC-65, SEC-66)", () => {
     );
     expect(report.actions).toMatchObject([{ tool: "run_setup", status: "failed" }]);
     expect(said).toEqual([]);
+    expect(reached).toEqual([]);
+    const rows = await countersign.store?.sql<{ readonly body: string }>(
+      "select convert_from(body, 'UTF8') as body from ledger_entries where run_id = $1",
+      [report.runId],
+    );
+    const entries = rows?.map(({ body }) => body).join("\n");
+    expect(entries).toContain('"refused_causes":["not_listed"]');
+    expect(entries).not.toContain("elsewhere");
   });
 
   it("names the program that is not there, and gives no network that the operator does not", async () => {

@@ -5,7 +5,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openConnectProxy, type ProxyLimits, type ProxyRules, type Reach } from "../../src/workspace/connect-proxy.ts";
+import { openConnectProxy } from "../../src/workspace/connect-proxy.ts";
+import type { ProxyLimits, ProxyRules, Reach } from "../../src/workspace/proxy-rules.ts";
 
 /** Answers each connection with what it says, in capitals. */
 let echo: Server;

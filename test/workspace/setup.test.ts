@@ -180,6 +180,20 @@ describe("npm in the setup phase", () => {
     expect(text).toMatch(/\nnode_modules\npackage-lock\.json\npackage\.json\ntest\.cjs\n$/);
   });
 
+  it("is told so by variables, and pip to take wheels with hashes alone (SEC-70)", async () => {
+    const ofManagers = "env | grep -i -e '^npm_config' -e '^pip' -e '^yarn' | sort";
+    await using confined = await aProject(null);
+    await using open = await aProject(null, true);
+
+    const { text } = await setUp(confined, ofManagers);
+    const opened = await setUp(open, ofManagers);
+
+    expect(text.split("\n")).toEqual(
+      expect.arrayContaining(["npm_config_ignore_scripts=true", "PIP_ONLY_BINARY=:all:", "PIP_REQUIRE_HASHES=1"]),
+    );
+    expect(opened.text).not.toMatch(/ignore_scripts|ONLY_BINARY|REQUIRE_HASHES/);
+  });
+
   it("runs them where the operator says so", async () => {
     await using workspace = await aProject(aNetwork(), true);
 

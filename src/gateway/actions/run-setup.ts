@@ -30,11 +30,7 @@ type Arguments = z.infer<typeof Arguments>;
 type Network = Omit<SetupResult, "result">;
 type Facts = { readonly finished: FinishedCommand; readonly changes: TreeChanges; readonly network: Network };
 
-const askedHost = z.strictObject({
-  host: z.string().nullable(),
-  outcome: z.string(),
-  connections_count: z.number().int(),
-});
+const askedHost = z.strictObject({ host: z.string().nullable(), outcome: z.string() });
 
 /** The host's own preparation of a fresh tree by the settings' command, with the one way to a network that there is (SEC-65). */
 export const runSetupAction: ActionDescription<Arguments, Arguments, Facts> = {
@@ -103,7 +99,7 @@ function present(context: ActionContext, args: Arguments, { facts }: Executed<Fa
     missing_program: finished.missing,
     looked_in: finished.missing === null ? [] : searchPathInside([]),
     hosts: network.hosts,
-    asked: network.asked.map(({ count, ...asked }) => ({ ...asked, connections_count: count })),
+    asked: network.asked.map(({ host, outcome }) => ({ host, outcome })),
     unusable: network.unusable,
   };
   const essentials = [
