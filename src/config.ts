@@ -42,6 +42,8 @@ export type Config = {
   readonly hasGithub: () => boolean;
   readonly githubPlace: () => GithubPlace;
   readonly server: () => ServerConfig;
+  /** What npm and pip get of the environment when they are asked where packages come from; no credential is among it. */
+  readonly packageManagers: Environment;
 };
 
 export type ModelConfig = { readonly baseUrl: string; readonly apiKey: Secret | null; readonly name: string };
@@ -82,7 +84,31 @@ export function readConfig(
     hasGithub: () => hasGithub(environment, credentialFiles(home)),
     githubPlace: () => readGithubPlace(environment),
     server: () => readServer(environment),
+    packageManagers: readPackageManagers(value),
   };
+}
+
+/** Where they find their files, and the addresses that a variable may hold in place of a file. Never a token (SEC-103). */
+const packageManagerVariables = [
+  "HOME",
+  "XDG_CONFIG_HOME",
+  "XDG_CONFIG_DIRS",
+  "NODE_EXTRA_CA_CERTS",
+  ...["REGISTRY", "USERCONFIG", "GLOBALCONFIG", "CAFILE"].flatMap((name) => [
+    `NPM_CONFIG_${name}`,
+    `npm_config_${name.toLowerCase()}`,
+  ]),
+  "PIP_CONFIG_FILE",
+  "PIP_INDEX_URL",
+];
+
+function readPackageManagers(value: (name: string) => string | null): Environment {
+  return Object.fromEntries(
+    packageManagerVariables.flatMap((name) => {
+      const text = value(name);
+      return text === null ? [] : [[name, text]];
+    }),
+  );
 }
 
 function resolvePath(name: string, text: string, folder: string): string {

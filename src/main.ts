@@ -27,6 +27,7 @@ import type { Demo, DemoDeps, DemoRequest } from "./demo/index.ts";
 import { CountersignError, type Requester } from "./domain/index.ts";
 import { toolSchemas } from "./gateway/index.ts";
 import { convertManifest } from "./github/index.ts";
+import { hostReach } from "./workspace/index.ts";
 
 const root = join(import.meta.dirname, "..");
 const appFile = join(root, "app.yml");
@@ -117,7 +118,11 @@ function createModel(config: Config): Model {
   };
 }
 
-const settingsOf = (config: Config) => ({ ...config, databaseUrl: config.databaseUrl?.reveal() ?? null });
+const settingsOf = (config: Config) => ({
+  ...config,
+  databaseUrl: config.databaseUrl?.reveal() ?? null,
+  setupNetwork: { reach: hostReach, packageManagers: config.packageManagers },
+});
 
 function startService(
   deps: CountersignDeps,

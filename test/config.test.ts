@@ -45,6 +45,24 @@ describe("a configuration", () => {
     expect(readConfig({ PATH: ".:bin" }, place).searchPath).toBeNull();
   });
 
+  it("lets package managers be asked with the places of their files, and with no token (SEC-69, SEC-103)", () => {
+    const token = ["npm", "config", "//packages.example/:_authToken"].join("_");
+    const environment = {
+      HOME: "/home/someone",
+      npm_config_registry: "https://packages.example/",
+      PIP_INDEX_URL: "",
+      [token]: "x",
+      NPM_TOKEN: "x",
+      NPM_CONFIG_USERCONFIG: "/etc/npm/ours",
+    };
+
+    expect(readConfig({ ...model, ...environment }, place).packageManagers).toEqual({
+      HOME: "/home/someone",
+      npm_config_registry: "https://packages.example/",
+      NPM_CONFIG_USERCONFIG: "/etc/npm/ours",
+    });
+  });
+
   it("asks for a model only where one is needed, and then names the variable", () => {
     const config = readConfig({}, place);
 

@@ -38,13 +38,16 @@ import {
   describeRung,
   openBase,
   prepareTools,
+  type Reach,
   type Rung,
   readBaseFile,
+  readRegistries,
   renderPatch,
   reopenBase,
   requireConfinement,
   requireSandbox,
   type SandboxLimits,
+  type SetupOptions,
   sandboxesAtOnce,
   seccompFilter,
   type Toolchain,
@@ -62,6 +65,13 @@ export type CountersignSettings = {
   readonly runUids: string | null;
   /** Where git and bwrap are looked for; null: where they usually lie. */
   readonly searchPath: string | null;
+  /** Absent: no setup has a network, whatever the policy folder says. */
+  readonly setupNetwork?: {
+    /** How the world is reached by setup's proxy. */
+    readonly reach: Reach;
+    /** What npm and pip of this machine get of the environment when they are asked where packages come from. */
+    readonly packageManagers: Readonly<Record<string, string | undefined>>;
+  };
 };
 
 /** What every part of one process shares. `notice` gets a line for the user when something unusual was done. */
@@ -243,6 +253,7 @@ async function workspaceHands(
     if (kind === "copy" && !isWarned) deps.notice(unboundedWorkFolder);
     isWarned ||= kind === "copy";
   };
+  const setup = setupOptions(workspaceDeps, settings, operator);
   return {
     rung: rung.name,
     requireConfinement: (signal) => {
@@ -263,6 +274,7 @@ async function workspaceHands(
         limits,
         buildOutput,
         seccompFilter: filter,
+        setup,
         confinement: { ...confinement, output },
       };
       const workspace = await inHome(home, () => createWorkspace(workspaceDeps, base, options, signal));
@@ -303,6 +315,20 @@ export function runsAtOnce(
 /** SEC-56: said once. */
 const unboundedWorkFolder =
   "this service may not mount file systems: each checkout is a copy on disk, and no file system bounds what a command may write there";
+
+/** What the operator lets setup do; how far its network reaches is found out when one is wanted (SEC-65 to SEC-70). */
+function setupOptions(
+  deps: WorkspaceDeps,
+  { setupNetwork }: CountersignSettings,
+  { setup }: OperatorSettings,
+): SetupOptions {
+  const { installScripts, hosts, internalHost, bytes } = setup;
+  if (setupNetwork === undefined || setup.network === "none") return { installScripts, network: null };
+  const { reach, packageManagers } = setupNetwork;
+  const registries = (signal: AbortSignal) => readRegistries(deps, packageManagers, signal);
+  const internal = internalHost === null ? null : { host: internalHost.host, range: internalHost.addresses };
+  return { installScripts, network: { reach, registries, hosts, internal, bytes } };
+}
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

@@ -108,6 +108,10 @@ export const errorCatalogue = {
   },
   SANDBOX_FAILED: { retryable: false, remedy: "run `countersign doctor --sandbox` and mend what it names" },
   SETTINGS_INVALID: { retryable: false, remedy: "correct `.github/countersign.yml` and commit it" },
+  SETUP_FAILED: {
+    retryable: false,
+    remedy: "run the setup command on a fresh clone; hosts that it needs go into `setup.hosts` of `operator.json`",
+  },
   STORE_PATH_UNREACHABLE: {
     retryable: false,
     remedy: "set COUNTERSIGN_HOME to a folder below which every parent can be entered by that user",

@@ -57,6 +57,7 @@ export {
 } from "./digests.ts";
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
 export type { ExecResult, ReachedLimit } from "./exec-result.ts";
+export { endsInNumber, isHostName } from "./host-name.ts";
 export {
   type ActionId,
   type ApprovalId,

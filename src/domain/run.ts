@@ -22,6 +22,7 @@ export type StopReason =
   | "context_exhausted"
   | "cancelled"
   | "approval_expired"
+  | "setup_failed"
   | "bug";
 
 export type Permission = "admin" | "maintain" | "write" | "read" | "none";
@@ -58,6 +59,7 @@ export function conclusionOf(reason: Exclude<StopReason, "finished">): Conclusio
     case "cancelled":
       return "cancelled";
     case "approval_expired":
+    case "setup_failed":
       return "action_required";
     default:
       return "failure";

@@ -14,6 +14,7 @@ import { pushCommitAction } from "./actions/push-commit.ts";
 import { readFileAction } from "./actions/read-file.ts";
 import { removeLabelAction } from "./actions/remove-label.ts";
 import { runCommandAction } from "./actions/run-command.ts";
+import { runSetupAction } from "./actions/run-setup.ts";
 import { runTestsAction } from "./actions/run-tests.ts";
 import { runVerificationAction } from "./actions/run-verification.ts";
 import { searchTextAction } from "./actions/search-text.ts";
@@ -42,6 +43,7 @@ export function createCatalogue(): Catalogue {
     anyAction(runCommandAction),
     anyAction(runTestsAction),
     anyAction(finishAction),
+    anyAction(runSetupAction),
     anyAction(runVerificationAction),
     anyAction(pushCommitAction),
     anyAction(openPullRequestAction),

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { BlockList, isIP } from "node:net";
 import path from "node:path";
 import { z } from "zod";
-import { CountersignError } from "../domain/index.ts";
+import { CountersignError, isHostName } from "../domain/index.ts";
 import { describeIssue } from "./describe-issue.ts";
 import { parseStrictYaml } from "./strict-yaml.ts";
 
@@ -151,6 +152,44 @@ const caps = z
 /** GitHub's numeric ids: names can be given up and taken by others. */
 const githubIds = z.array(count(1, Number.MAX_SAFE_INTEGER)).max(1_000).default([]);
 
+const hostName = z
+  .string()
+  .refine(isHostName, { error: "a host name in lower case, without scheme, port and path, and no address" });
+
+/** CIDR notation, as `10.20.0.0/16` or `fd00:1::/32`. */
+const addressRange = z.string().refine(isAddressRange, { error: "a range of addresses such as `10.20.0.0/16`" });
+
+function isAddressRange(text: string): boolean {
+  const [, address = "", prefix] = /^([0-9a-f.:]+)\/(\d{1,3})$/i.exec(text) ?? [];
+  if (isIP(address) === 0) return false;
+  try {
+    new BlockList().addSubnet(address, Number(prefix), isIP(address) === 6 ? "ipv6" : "ipv4");
+    return true;
+  } catch {
+    return false; // a prefix that is too long
+  }
+}
+
+const setup = z
+  .strictObject({
+    timeout_s: count(1, 24 * 3600).default(600),
+    network: z.enum(["none", "registries"]).default("none"),
+    hosts: z.array(hostName).max(32).default([]),
+    internal_host: z.strictObject({ host: hostName, addresses: addressRange }).optional(),
+    bytes: count(mebibyte, tebibyte).default(2 * gibibyte),
+    install_scripts: z.boolean().default(false),
+  })
+  .transform((value) => ({
+    timeoutMs: value.timeout_s * 1000,
+    network: value.network,
+    /** Beside those that the package managers of this machine report (SEC-68). */
+    hosts: value.hosts,
+    /** The one host that may lie at addresses that are not public (SEC-67). */
+    internalHost: value.internal_host ?? null,
+    bytes: value.bytes,
+    installScripts: value.install_scripts,
+  }));
+
 const fiveMinutes = 5;
 const sevenDays = 7 * 24 * 60;
 
@@ -180,13 +219,7 @@ const OperatorFile = z
         runsPerRepository: value.runs_per_repository,
       })),
     limits: limits.prefault({}),
-    setup: z
-      .strictObject({
-        timeout_s: count(1, 24 * 3600).default(600),
-        network: z.enum(["none", "registries"]).default("none"),
-      })
-      .prefault({})
-      .transform((value) => ({ timeoutMs: value.timeout_s * 1000, network: value.network })),
+    setup: setup.prefault({}),
     verify: z
       .strictObject({ timeout_s: count(1, 24 * 3600).default(900) })
       .prefault({})

@@ -4,6 +4,7 @@ import type { RunDeps, RunPhase } from "./run-deps.ts";
 import { recordPhase } from "./run-record.ts";
 import type { TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
+import { setUp } from "./set-up.ts";
 import type { Result } from "./settle.ts";
 import { verify } from "./verify.ts";
 import { endOfError, type WorkEnd, work } from "./work.ts";
@@ -48,6 +49,7 @@ async function workInCheckout(
     output: session.output,
   };
   await using workspace = await deps.workspace.createWorkspace(session.base, options, signal);
+  await setUp(deps, session, { workspace, hasChangedDependencies: false }, signal);
   const end = await work(deps, session, workspace, signal);
   return { end, read: await readBack(deps, session, workspace) };
 }

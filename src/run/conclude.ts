@@ -80,5 +80,6 @@ const stopCauses: Readonly<Record<Exclude<StopReason, "finished">, string>> = {
   context_exhausted: "the work no longer fits the model's context",
   cancelled: "the run was cancelled",
   approval_expired: "an approval expired unanswered",
+  setup_failed: "the setup command failed",
   bug: "Countersign failed; the id of the run leads to its record",
 };

@@ -1,10 +1,18 @@
 import { z } from "zod";
-import { type ActionOutcome, type ChangeSet, newActionId } from "../domain/index.ts";
+import {
+  type ActionOutcome,
+  type ChangeSet,
+  emptyChangeSet,
+  isCountersignError,
+  newActionId,
+} from "../domain/index.ts";
 import { createFingerprints, perform, type RunContext } from "../gateway/index.ts";
+import type { Workspace } from "../workspace/index.ts";
 import { gatewayDeps } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
+import { setUp, splitDependencies } from "./set-up.ts";
 
 /**
  * Runs the project's own command in a fresh checkout of the base, with the change set laid on it where there is one:
@@ -20,7 +28,8 @@ export async function verify(
   if (settings.verify === null) return null;
   const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput, output: session.output };
   await using workspace = await deps.workspace.createWorkspace(base, options, signal);
-  if (tree.changeSet !== null) await workspace.apply(tree.changeSet);
+  const notSetUp = await makeReady(deps, session, { workspace, changeSet: tree.changeSet }, signal);
+  if (notSetUp !== null) return notSetUp;
   await using pages = await deps.openPages(run.runId);
   const context: RunContext = {
     ...session.context,
@@ -48,6 +57,31 @@ export async function verify(
   return toTestRun(outcome);
 }
 
+/**
+ * Setup first, on the base and what decides the dependencies, then the rest of the change (SEC-65, SEC-72). A setup that fails on
+ * the base ends the run; one that fails later is an end of this verification alone, and what was done is kept (ACI-79).
+ */
+async function makeReady(
+  deps: RunDeps,
+  session: Session,
+  { workspace, changeSet }: { readonly workspace: Workspace; readonly changeSet: ChangeSet | null },
+  signal: AbortSignal,
+): Promise<TestRun | null> {
+  const { dependencies, rest } = splitDependencies(changeSet ?? emptyChangeSet);
+  const isChanged = dependencies.changes.length > 0;
+  await workspace.apply(dependencies);
+  try {
+    await setUp(deps, session, { workspace, hasChangedDependencies: isChanged }, signal);
+  } catch (error) {
+    if (changeSet === null || !isCountersignError(error, "SETUP_FAILED")) throw error;
+    return { ...nothingRun, durationMs: 0, missing: error.message };
+  }
+  await workspace.apply(rest);
+  return null;
+}
+
+const nothingRun = { exitCode: null, timedOut: false, passedCount: null, failedCount: null };
+
 /** The fields of `run_verification`'s record that the verdict is made of. */
 const VerificationRecord = z.object({
   exit_code: z.number().nullable(),
@@ -61,8 +95,11 @@ const VerificationRecord = z.object({
 function toTestRun(outcome: ActionOutcome): TestRun {
   const parsed = VerificationRecord.safeParse(outcome.record);
   if (!parsed.success) {
-    const nothing = { exitCode: null, timedOut: false, passedCount: null, failedCount: null };
-    return { ...nothing, durationMs: outcome.durationMs, missing: outcome.refusal?.received ?? "the run was refused" };
+    return {
+      ...nothingRun,
+      durationMs: outcome.durationMs,
+      missing: outcome.refusal?.received ?? "the run was refused",
+    };
   }
   const record = parsed.data;
   return {

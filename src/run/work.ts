@@ -68,6 +68,7 @@ export function endOfError(thrown: unknown, signal: AbortSignal): WorkEnd {
 
 function stopReasonOfError(error: unknown, signal: AbortSignal): StopReason {
   if (signal.aborted) return isCountersignError(signal.reason, "TIME_LIMIT") ? "limit_time" : "cancelled";
+  if (isCountersignError(error, "SETUP_FAILED")) return "setup_failed";
   return isCountersignError(error) && error.code.startsWith("MODEL_") ? "model_unavailable" : "bug";
 }
 

@@ -21,6 +21,7 @@ import { runInSandbox } from "./sandbox.ts";
 import { searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 import { makeFolderWith, makeSandboxFolders, type SandboxPlace } from "./sandbox-place.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
+import { type SetupExtras, type SetupOptions, setUpTree } from "./setup-command.ts";
 import { FolderSteps, openRoot } from "./tree-folders.ts";
 import { nothingSetUp, type TreePlace } from "./tree-judge.ts";
 import type { TreeLimits } from "./tree-limits.ts";
@@ -44,6 +45,8 @@ export type WorkspaceOptions = {
   /** What `seccompFilter` gives; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
   readonly confinement: Omit<ConfinementOptions, "isWorkBounded">;
+  /** What a setup command may do; absent: it has no network, and packages run nothing of their own. */
+  readonly setup?: SetupOptions;
 };
 
 /**
@@ -82,7 +85,8 @@ export async function createWorkspace(
 
   const confinement = undo.use(openConfinement(deps, { ...wanted, isWorkBounded: checkout.kind !== "copy" }));
   const place = { ...sandbox, ...options, environment, toolchains, owner: runUid.owner, confinement };
-  return assemble(deps, { base, checkout, apart, place, limits: options.limits }, options.buildOutput, undo.move());
+  const { limits, setup = confinedSetup } = options;
+  return assemble(deps, { base, checkout, apart, place, limits, setup }, options.buildOutput, undo.move());
 }
 
 const notNeeded = (): void => {};
@@ -93,7 +97,10 @@ type Parts = {
   readonly apart: Parameters<typeof withFolderApart>[1];
   readonly place: SandboxPlace;
   readonly limits: TreeLimits;
+  readonly setup: SetupOptions;
 };
+
+const confinedSetup: SetupOptions = { installScripts: false, network: null };
 
 function assemble(
   deps: WorkspaceDeps,
@@ -124,15 +131,25 @@ function assemble(
   let commandStartedAtMs = Number.MAX_SAFE_INTEGER; // none yet
   let isPoisoned = false;
 
-  const run = async (folder: string, request: ExecRequest, signal: AbortSignal) => {
+  const run = async (folder: string, request: ExecRequest, signal: AbortSignal, extras?: SetupExtras) => {
     if (isPoisoned) throw poisoned(workFolder);
-    const environment = checkedEnvironment({ ...parts.place.environment, ...request.environment });
+    const environment = checkedEnvironment({
+      ...parts.place.environment,
+      ...request.environment,
+      ...extras?.environment,
+    });
     try {
-      return await runInSandbox(deps, { ...parts.place, environment, workFolder: folder }, request, signal);
+      const place = { ...parts.place, ...extras, environment, workFolder: folder };
+      return await runInSandbox(deps, place, request, signal);
     } catch (error) {
       isPoisoned ||= isCountersignError(error, "WORKSPACE_POISONED");
       throw error;
     }
+  };
+  const runOnTree = (request: ExecRequest, signal: AbortSignal, extras?: SetupExtras) => {
+    // the earliest start since the tree was last read: what is younger than that may have changed unseen
+    commandStartedAtMs = Math.min(commandStartedAtMs, Date.now());
+    return run(workFolder, request, signal, extras);
   };
   const read = <T>(work: () => T | Promise<T>): Promise<T> => {
     return lock.shared(() => {
@@ -159,11 +176,11 @@ function assemble(
     createFile: (path, bytes) => write(() => createFileAt(deps, tree, path, bytes)),
     deleteFile: (path, expectedSha256) => write(() => deleteFileAt(tree, path, expectedSha256)),
     closeNames: (path, count) => read(() => closestPaths(path, known.paths(), count)),
-    exec: (request, signal) =>
+    exec: (request, signal) => write(() => runOnTree(request, signal)),
+    setUp: (request, signal) =>
       write(() => {
-        // the earliest start since the tree was last read: what is younger than that may have changed unseen
-        commandStartedAtMs = Math.min(commandStartedAtMs, Date.now());
-        return run(workFolder, request, signal);
+        const place = { runFolder: parts.apart.runFolder, owner, options: parts.setup };
+        return setUpTree(deps, place, { request, run: (extras) => runOnTree(request, signal, extras) }, signal);
       }),
     execApart: (files, request, signal) =>
       write(() =>

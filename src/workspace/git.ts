@@ -34,7 +34,7 @@ export type GitCall = {
 type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** The folder git is started from: empty, ours, and so without any repository of its own. */
-async function emptyFolder(deps: Pick<WorkspaceDeps, "home">): Promise<string> {
+export async function emptyFolder(deps: Pick<WorkspaceDeps, "home">): Promise<string> {
   const folder = join(await serviceFolder(deps, "mirrors", 0o700), "empty");
   await mkdir(folder, { recursive: true });
   return folder;

@@ -9,7 +9,7 @@ import { serviceFolder } from "./service-folder.ts";
 const locate = createRequire(import.meta.url);
 
 /** The folder of an installed package; it must be there, since the lock file pins it. */
-function packageFolder(name: string): string {
+export function packageFolder(name: string): string {
   try {
     return dirname(locate.resolve(`${name}/package.json`));
   } catch (cause) {

@@ -10,12 +10,17 @@ export type SandboxLayout = {
   readonly workFolder: string;
   /** Beyond the fixed ones; already checked. */
   readonly environment: Readonly<Record<string, string>>;
+  /** In setup's sandbox alone: holds the socket of the way out, and the bridge to it (SEC-66). */
+  readonly networkFolder?: string;
   /** The descriptor of a compiled filter, or null where none is given. */
   readonly seccompDescriptor: number | null;
 };
 
 /** Read-only inside: the supervisor, and beside it the script of a `shell` request. No repository file can be here. */
 export const commandFolderInside = "/opt/command";
+
+/** Where setup's sandbox, and no other, has its way out. */
+export const networkFolderInside = "/opt/network";
 
 const mebibyte = 1024 * 1024;
 
@@ -68,6 +73,7 @@ export function sandboxFlags(layout: SandboxLayout, argv: readonly string[]): re
     ...["--ro-bind", layout.toolsFolder, "/opt/tools"],
     ...layout.toolchains.flatMap(({ name, folder }) => ["--ro-bind", folder, `/opt/${name}`]),
     ...["--ro-bind", `${generated}/command`, commandFolderInside], // ACI-54: the script as a file, bound read-only
+    ...(layout.networkFolder === undefined ? [] : ["--ro-bind", layout.networkFolder, networkFolderInside]),
     ...["--proc", "/proc", "--dev", "/dev", "--size", `${64 * mebibyte}`, "--tmpfs", "/dev/shm"],
     ...["--size", `${256 * mebibyte}`, "--tmpfs", "/tmp", "--size", `${256 * mebibyte}`, "--tmpfs", "/home/agent"],
     ...["--bind", layout.workFolder, "/workspace", "--chdir", "/workspace"],

@@ -4,6 +4,7 @@ import type { Confinement } from "./confinement.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 import { makeOutputPipes, type OutputPipes } from "./output-pipes.ts";
 import { commandFolderInside, type Toolchain } from "./sandbox-flags.ts";
+import { bridgeInside } from "./setup-bridge.ts";
 import type { ExecRequest } from "./workspace.ts";
 
 /** All that the sandboxes of one workspace share. */
@@ -17,6 +18,8 @@ export type SandboxPlace = {
   readonly confinement: Confinement;
   /** What `seccompFilter` gives, handed to bubblewrap as a descriptor; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
+  /** In setup's sandbox alone (SEC-66). */
+  readonly networkFolder?: string;
 };
 
 /**
@@ -60,7 +63,8 @@ export function makeFolderWith(path: string, mode: number): void {
   chmodSync(path, mode);
 }
 
-function writeReadable(path: string, text: string): void {
+/** For every user id, whatever the umask of the service. */
+export function writeReadable(path: string, text: string): void {
   writeFileSync(path, text);
   chmodSync(path, 0o644);
 }
@@ -74,8 +78,12 @@ export function writeProgram(generatedFolder: string, name: string, program: Uin
 }
 
 /** What bubblewrap starts inside. A shell's text is laid down as a file: it is never part of a command line (ACI-54). */
-export function commandInside(generatedFolder: string, program: ExecRequest["program"]): readonly string[] {
-  const supervise = ["/bin/sh", `${commandFolderInside}/supervise`];
+export function commandInside(
+  { generatedFolder, networkFolder }: Pick<SandboxPlace, "generatedFolder" | "networkFolder">,
+  program: ExecRequest["program"],
+): readonly string[] {
+  const bridge = networkFolder === undefined ? [] : bridgeInside;
+  const supervise = ["/bin/sh", `${commandFolderInside}/supervise`, ...bridge];
   if (program.kind === "argv") return [...supervise, ...program.argv];
   writeReadable(join(generatedFolder, "command", "script"), program.script);
   return [...supervise, "/bin/bash", "--norc", "--noprofile", `${commandFolderInside}/script`];

@@ -112,7 +112,7 @@ function startSandbox(
     const layout = { ...place, environment: { ...place.environment, ...command.request.environment } };
     const flags = sandboxFlags(
       { ...layout, seccompDescriptor: filter === null ? null : 4 },
-      commandInside(place.generatedFolder, command.request.program),
+      commandInside(place, command.request.program),
     );
     const own = filter === null ? 4 : 5; // descriptors of the sandbox: three streams, bubblewrap's status, the filter
     const gate = place.confinement.admit === null ? null : own;

@@ -1,4 +1,5 @@
 import type { ChangeSet, ExecResult, FileChange, FileMode, TreeEntry } from "../domain/index.ts";
+import type { AskedHost } from "./asked-hosts.ts";
 
 /** The tree of one commit, kept in a mirror that no sandbox can write. */
 export type BaseTree = {
@@ -63,6 +64,19 @@ export type ExecRequest = {
   readonly environment?: Readonly<Record<string, string>>;
 };
 
+/** A command that makes the tree ready. `registries`: with a way to the hosts that the operator allows, where there are any. */
+export type SetupRequest = ExecRequest & { readonly network: "none" | "registries" };
+
+export type SetupResult = {
+  readonly result: ExecResult;
+  /** What it could reach; empty where it had no network. */
+  readonly hosts: readonly string[];
+  /** What it asked for. */
+  readonly asked: readonly AskedHost[];
+  /** Why a registry or a file of certificates that is configured could not be used, a line each. */
+  readonly unusable: readonly string[];
+};
+
 /** What differs between two moments of the tree, or what makes the tree unusable (SEC-88). */
 export type TreeReading =
   | { readonly kind: "read"; readonly changeSet: ChangeSet; readonly fingerprint: string }
@@ -102,6 +116,8 @@ export type Workspace = AsyncDisposable & {
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
   /** As `exec`, in a sandbox whose work folder holds these files alone, by name (ACI-11). */
   execApart(files: ReadonlyMap<string, Uint8Array>, request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
+  /** As `exec`, for a command of the settings before any of the model's changes is in the tree (SEC-65). */
+  setUp(request: SetupRequest, signal: AbortSignal): Promise<SetupResult>;
   /** What changed since the last call (or since the export): what the action just executed is put down to. */
   takeChanges(): Promise<TreeReading>;
   /**

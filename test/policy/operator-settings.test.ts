@@ -17,6 +17,7 @@ describe("`operator.json`", () => {
         approvals: { expire_after_minutes: 5 },
         limits: { turns: 7 },
         sandbox: { read_only_binds: ["/opt/go"], path: ["/opt/go/bin"], environment: { GOFLAGS: "-mod=vendor" } },
+        setup: { hosts: ["packages.example"], internal_host: { host: "packages.example", addresses: "fd00:1::/32" } },
         webhook: { body_bytes: 2097152 },
         allowed_bots: [49699333],
         permitted_forks: [17],
@@ -28,6 +29,14 @@ describe("`operator.json`", () => {
 
     expect(settings).toMatchObject({
       failurePolicy: "shutdown",
+      setup: {
+        timeoutMs: 600_000,
+        network: "none",
+        hosts: ["packages.example"],
+        internalHost: { host: "packages.example", addresses: "fd00:1::/32" },
+        bytes: 2_147_483_648,
+        installScripts: false,
+      },
       webhook: { bodyBytes: 2_097_152 },
       allowedBots: [49_699_333],
       permittedForks: [17],
@@ -69,6 +78,14 @@ describe("`operator.json`", () => {
     ["a number that is too small", '{"approvals":{"expire_after_minutes":4}}', "is 4, expected at least 5"],
     ["a number that is too large", '{"approvals":{"expire_after_minutes":10081}}', "is 10081, expected at most 10080"],
     ["a word that is none of the choices", '{"failure_policy":"ignore"}', "expected `fail_operation` or `shutdown`"],
+    ["a setup host with a scheme", '{"setup":{"hosts":["https://a.example"]}}', "expected a host name in lower case"],
+    ["a setup host with a port", '{"setup":{"hosts":["a.example:443"]}}', "expected a host name in lower case"],
+    ["a setup host that is an address", '{"setup":{"hosts":["10.0.0.1"]}}', "expected a host name in lower case"],
+    [
+      "a range of addresses that is none",
+      '{"setup":{"internal_host":{"host":"a.example","addresses":"10.0.0.0/33"}}}',
+      "expected a range of addresses such as `10.20.0.0/16`",
+    ],
     ["a network for the sandbox", '{"sandbox":{"network":"host"}}', "expected `none`"],
     ["a body that GitHub never sends", '{"webhook":{"body_bytes":30000000}}', "expected at most 26214400"],
     ["a bot by its name", '{"allowed_bots":["renovate[bot]"]}', "`allowed_bots.0`"],

@@ -8,6 +8,7 @@ import type {
   FileWrite,
   PathResolution,
   SetUpMark,
+  SetupRequest,
   TreeReading,
   Workspace,
 } from "../../src/workspace/index.ts";
@@ -128,6 +129,10 @@ export function createFakeWorkspace(
     exec: asks((request: ExecRequest) => {
       requests.push(request);
       return exec(request, files);
+    }),
+    setUp: asks((request: SetupRequest) => {
+      requests.push(request);
+      return { result: exec(request, files), hosts: [], asked: [], unusable: [] };
     }),
     execApart: asks((apart: ReadonlyMap<string, Uint8Array>, request: ExecRequest) => {
       requests.push(request);

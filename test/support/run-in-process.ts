@@ -1,15 +1,22 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { createOpenAiModel } from "../../src/agent/index.ts";
-import { openRuns } from "../../src/app/index.ts";
+import { type CountersignSettings, openRuns } from "../../src/app/index.ts";
 import { untrusted } from "../../src/domain/index.ts";
-import { type RunReport, runLocally } from "../../src/run/index.ts";
+import { type AskApproval, type RunReport, runLocally } from "../../src/run/index.ts";
 import type { Countersign } from "./countersign.ts";
 
-type Asked = { readonly repository: string; readonly baseUrl: string; readonly silenceMs: number };
+type Asked = {
+  readonly repository: string;
+  readonly baseUrl: string;
+  readonly silenceMs: number;
+  /** Another policy folder, a way to a network. */
+  readonly settings?: Partial<CountersignSettings>;
+  readonly askApproval?: AskApproval;
+};
 
 /** What a model server at this address is asked with: no pause between attempts. */
-function settingsOf({ home, environment }: Countersign, { baseUrl, silenceMs }: Omit<Asked, "repository">) {
+function settingsOf({ home, environment }: Countersign, { baseUrl, silenceMs, settings }: Omit<Asked, "repository">) {
   const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve() };
   return {
     home,
@@ -17,6 +24,7 @@ function settingsOf({ home, environment }: Countersign, { baseUrl, silenceMs }: 
     policiesFolder: resolve(import.meta.dirname, "../../policies/standard"),
     runUids: environment["COUNTERSIGN_RUN_UIDS"] ?? null,
     searchPath: null,
+    ...settings,
     model: createOpenAiModel(deps, { baseUrl, apiKey: null, model: "planned", silenceMs }),
     modelName: "planned",
   };
@@ -27,7 +35,7 @@ const never = new AbortController().signal;
 /** A run in this process, with a model that is given up after a silence of the caller's choice. */
 export async function runInProcess(countersign: Countersign, asked: Asked): Promise<RunReport> {
   const deps = { clock: Date.now, randomBytes, notice: () => undefined };
-  const hooks = { onEvent: () => undefined, askApproval: null };
+  const hooks = { onEvent: () => undefined, askApproval: asked.askApproval ?? null };
   await using runs = await openRuns(deps, settingsOf(countersign, asked), hooks, never);
   const origin = { authorId: null, authorCanWrite: true } as const;
   const issue = {

@@ -34,6 +34,10 @@ const samples: Readonly<Record<string, Sample>> = {
   run_command: { needed: { command: "ls" }, optional: { timeout_s: 60 } },
   run_tests: { needed: {}, optional: { filter: "a" } },
   finish: { needed: { summary: "done", title: "done" }, optional: {} },
+  run_setup: {
+    needed: { command: "npm ci", timeout_s: 60, network: "registries", changed_dependencies: false },
+    optional: {},
+  },
   run_verification: { needed: { stage: "after", command: "make test", timeout_s: 60 }, optional: {} },
   push_commit: { needed: pushArguments(publishedChanges), optional: {} },
   open_pull_request: {

@@ -38,6 +38,15 @@ describe("sandboxFlags", () => {
     expect(flags).toEqual(fixed(" --seccomp 4").split(/\s+/));
   });
 
+  it("binds the way out for setup alone, read-only and before anything is remounted (SEC-66)", () => {
+    const setup = sandboxFlags({ ...layout, networkFolder: "/run/net" }, ["bash", "script"]);
+
+    const added = "--ro-bind /gen/command /opt/command --ro-bind /run/net /opt/network";
+    expect(setup.join(" ")).toBe(
+      sandboxFlags(layout, ["bash", "script"]).join(" ").replace("--ro-bind /gen/command /opt/command", added),
+    );
+  });
+
   it("binds toolchains read-only under /opt and looks in them before the system's folders", () => {
     const toolchains = [
       { name: "go", folder: "/usr/lib/go", addToPath: true },

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { type ActionOutcome, type ChangeSet, CountersignError, newActionId } from "../domain/index.ts";
+import { createFingerprints, type RunContext } from "../gateway/index.ts";
+import { protectionOf } from "../policy/index.ts";
+import type { Workspace } from "../workspace/index.ts";
+import { performAsking } from "./perform-asking.ts";
+import type { RunDeps } from "./run-deps.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * Makes a fresh tree ready by the settings' own command, before any of the model's changes is in it but for those that decide
+ * what is installed (SEC-65, SEC-72). Nothing where the settings name no command. Throws SETUP_FAILED with what is to be mended.
+ */
+export async function setUp(
+  deps: RunDeps,
+  session: Session,
+  tree: { readonly workspace: Workspace; readonly hasChangedDependencies: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const { setup } = session.settings;
+  if (setup === null) return;
+  const { runId } = session.run;
+  await using pages = await deps.openPages(runId);
+  const context: RunContext = {
+    ...session.context,
+    workspace: tree.workspace,
+    fingerprints: createFingerprints(),
+    pages,
+    onRecordedChange: () => undefined,
+  };
+  const proposed = {
+    actionId: newActionId(deps),
+    runId,
+    principal: { kind: "system" },
+    tool: "run_setup",
+    rawArguments: JSON.stringify({
+      command: setup.run,
+      timeout_s: Math.ceil(setup.timeoutMs / 1000),
+      network: setup.network,
+      changed_dependencies: tree.hasChangedDependencies,
+    }),
+    call: null,
+    compensates: null,
+  } as const;
+  const outcome = await performAsking(deps, context, proposed, signal);
+  session.outcomes.push(outcome);
+  deps.onEvent({ kind: "action", outcome });
+  signal.throwIfAborted();
+  const failure = failureOf(outcome, setup.run);
+  if (failure !== null) throw failure;
+}
+
+/** What of a change set decides what a setup installs (SEC-72), and the rest of it. */
+export function splitDependencies({ changes }: ChangeSet): {
+  readonly dependencies: ChangeSet;
+  readonly rest: ChangeSet;
+} {
+  const [of = [], rest = []] = [true, false].map((wanted) =>
+    changes.filter(({ path }) => isDependencyFile(path) === wanted),
+  );
+  return { dependencies: { changes: of }, rest: { changes: rest } };
+}
+
+const isDependencyFile = (path: string): boolean => ["manifest", "lockfile"].includes(protectionOf(path) ?? "");
+
+/** The fields of `run_setup`'s record that its failure is told by. */
+const SetupRecord = z.object({
+  exit_code: z.number().nullable(),
+  timed_out: z.boolean(),
+  missing_program: z.string().nullable(),
+  looked_in: z.array(z.string()),
+  asked: z.array(z.object({ host: z.string().nullable(), outcome: z.string() })),
+  unusable: z.array(z.string()),
+});
+
+function failureOf(outcome: ActionOutcome, command: string): CountersignError | null {
+  const parsed = SetupRecord.safeParse(outcome.record);
+  if (!parsed.success) {
+    const why = outcome.refusal?.received ?? outcome.state;
+    return new CountersignError("SETUP_FAILED", `setup did not run: ${why}`, { details: { state: outcome.state } });
+  }
+  const { data: record } = parsed;
+  if (record.exit_code === 0) return null;
+  const refused = record.asked.filter(({ outcome: what }) => what !== "led_on").slice(0, toldAtMost);
+  const causes = [
+    `setup failed: \`${command.slice(0, 120)}\` ${endOf(record)}`,
+    ...refused.map(({ host, outcome: what }) => `${host ?? "a request without a host name"} was refused (${what})`),
+    ...record.unusable,
+  ];
+  return new CountersignError("SETUP_FAILED", causes.join("; "), {
+    details: { exitCode: record.exit_code, timedOut: record.timed_out, refusedCount: refused.length },
+  });
+}
+
+const toldAtMost = 5;
+
+function endOf(record: z.infer<typeof SetupRecord>): string {
+  if (record.timed_out) return "did not end within its time limit";
+  const { missing_program: missing, looked_in: lookedIn } = record;
+  if (missing === null) return `ended with exit code ${record.exit_code ?? "none"}`;
+  return `needs \`${missing}\`, which is not in the sandbox (looked for in ${lookedIn.join(", ")})`;
+}
