@@ -28,7 +28,7 @@ afterAll(() => home.dispose());
 
 const small: TreeLimits = {
   ...defaultTreeLimits,
-  files: 24,
+  files: 11,
   totalBytes: 600,
   fileBytes: 120,
   changedFiles: 60,
@@ -160,7 +160,7 @@ const hostilePlaces = [
   "b\\c",
 ];
 
-const place = fc.oneof({ weight: 30, arbitrary: fc.constantFrom(...places) }, fc.constantFrom(...hostilePlaces));
+const place = fc.oneof({ weight: 15, arbitrary: fc.constantFrom(...places) }, fc.constantFrom(...hostilePlaces));
 const step = fc.oneof(
   {
     weight: 8,
@@ -264,6 +264,44 @@ describe.runIf(asRoot)("reading the upper folder alone (SEC-82)", () => {
       return before === null ? "+" : "=";
     };
     expect(told.map((change) => sign(change) + change.path).sort()).toEqual([...expected].sort());
+  });
+
+  const crowded: readonly [string, string, "read" | "refused"][] = [
+    ["one changed", "echo 1 > f1", "read"],
+    ["one copied up", "touch f1", "read"],
+    ["one more", "echo n > n", "refused"],
+    ["one for another", "rm f1; echo n > n", "read"],
+    ["one moved", "mv f1 n", "read"],
+    ["one that became a folder of two", "rm f1; mkdir f1; touch f1/a f1/b", "refused"],
+    ["folders for one", "rm f1; mkdir -p a/b/c/d", "read"],
+    ["a larger one", "head -c 119 /dev/zero > f1", "refused"],
+  ];
+
+  it.each(crowded)("counts what shines through: a tree at its limits with %s", async (_, script, kind) => {
+    const files = Object.fromEntries(Array.from({ length: small.files }, (_none, at) => [`f${at}`, "x".repeat(50)]));
+    await using overlay = await anOverlay(files);
+    expect(overlay.run(script)).toBe("");
+
+    const { upper, whole } = await readBothWays(overlay.place);
+
+    expect([upper.kind, whole.kind]).toEqual([kind, kind]);
+  });
+
+  it("tells a new name from those of the base that still stand, and from no others", async () => {
+    for (const [script, kind] of [
+      ["echo n > D/A || mkdir D", "refused"],
+      ["echo n > d/A", "refused"],
+      ["rm d/a; echo n > d/A", "read"],
+      ["rm -r d; mkdir D; echo n > D/a", "read"],
+      ["mv d D", "read"],
+    ] as const) {
+      await using overlay = await anOverlay({ "d/a": "a", "d/b": "b" });
+      overlay.run(script);
+
+      const { upper, whole } = await readBothWays(overlay.place);
+
+      expect([upper.kind, whole.kind], script).toEqual([kind, kind]);
+    }
   });
 
   it("takes no device for a deletion that a command could make", async () => {
