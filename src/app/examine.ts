@@ -119,7 +119,12 @@ async function trySandbox(
   const prepared = await tryPart("sandbox", async () => {
     const { sandbox } = await loadOperatorSettings(settings.policiesFolder);
     const toolsFolder = await prepareTools(workspaceDeps);
-    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox) };
+    const options = {
+      runUids: settings.runUids,
+      toolsFolder,
+      ...sandboxInputsOf(sandbox),
+      part: "everything",
+    } as const;
     checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
     return "";
   });

@@ -34,7 +34,13 @@ describe("prepareTools", () => {
 });
 
 describe("probeSandbox", () => {
-  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} });
+  const options = () => ({
+    runUids: testRunUids,
+    toolsFolder: noTools(home),
+    toolchains: [],
+    environment: {},
+    part: "everything" as const,
+  });
 
   it("tries each barrier in a real sandbox and finds it to hold (SEC-60)", async () => {
     const checks = await probeSandbox(home.deps, options(), never);
