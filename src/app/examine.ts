@@ -122,7 +122,7 @@ async function trySandbox(
     const { rung: atLeast, cgroupFolder } = operator.sandbox;
     const limited = { rung: { atLeast, cgroupFolder }, limits: sandboxLimitsOf(operator) };
     const toolsFolder = await prepareTools(workspaceDeps);
-    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(operator.sandbox), ...limited };
+    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(operator.sandbox), ...limited, part: "everything" } as const;
     checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
     return "";
   });

@@ -258,7 +258,8 @@ async function workspaceHands(
     rung: rung.name,
     requireConfinement: (signal) => {
       const wanted = { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder };
-      const options = { runUids, toolsFolder, ...sandboxInputsOf(sandbox), rung: wanted, limits: confinement.limits };
+      const limited = { rung: wanted, limits: confinement.limits };
+      const options = { runUids, toolsFolder, ...sandboxInputsOf(sandbox), ...limited, part: "confinement" } as const;
       return inHome(home, () => requireConfinement(workspaceDeps, options, signal));
     },
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),

@@ -26,7 +26,7 @@ const codeAddress = 0x40_0000;
 const resultsAddress = 0x60_0000;
 const roomAddress = resultsAddress + 0x1000;
 const headerBytes = 64 + 2 * 56;
-const dataOffset = 0x8000; // far behind the code of as many calls as a probe makes
+const dataOffset = 0x2000; // far behind the code of as many calls as a probe makes
 
 /** Each register of an argument, in order: the bytes of `mov reg, imm64` and of `mov reg, [disp32]` before their operand. */
 const registers = [

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { rawCall, sandboxFlags } from "../../src/workspace/index.ts";
 import { aHome, type TestHome } from "../support/checkout.ts";
-import { type AttackRoom, openAttackRoom, type RoomOptions } from "./in-sandbox.ts";
+import { type AttackRoom, endAmongOthers, openAttackRoom, type RoomOptions } from "./in-sandbox.ts";
 import { callsOnHost, hostNamespace, hostProcess, hostSetting, listeners, sharedMemory } from "./on-host.ts";
 import { askTerminal } from "./terminal-calls.ts";
 import { together, type Weakness, weaknesses } from "./weak-bubblewrap.ts";
@@ -72,7 +72,7 @@ describe("a namespace of the sandbox's own (SEC-132, SEC-133)", () => {
   it("hides processes; a control without --unshare-pid reads a command line", async () => {
     await using running = await hostProcess(null);
     const look = async (room: AttackRoom) =>
-      (await room.shell(`tr '\\0' ' ' </proc/${running.pid}/cmdline`)).text.includes(running.word);
+      (await room.shell(`tr '\\0' ' ' </proc/${running.pid}/cmdline; ${endAmongOthers}`)).text.includes(running.word);
 
     expect(await inRoom({}, look)).toBe(false);
     expect(await inRoom({ weakness: weaknesses["--unshare-pid"] }, look)).toBe(true);

@@ -14,7 +14,7 @@ afterAll(() => home.dispose());
 
 /** On the host, where no probe may ever get further than its guard. */
 function outside(without: readonly Precondition[]) {
-  const script = `${guard("0".repeat(32), without)}echo started`;
+  const script = `${guard({ file: "/opt/nonce/nonce", value: "0".repeat(32) }, without)}echo started`;
   return spawnSync("/bin/bash", ["--norc", "--noprofile", "-c", script], { encoding: "utf8", env: {} });
 }
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { aHome, type TestHome } from "../support/checkout.ts";
-import { type AttackRoom, openAttackRoom } from "./in-sandbox.ts";
+import { type AttackRoom, endAmongOthers, openAttackRoom } from "./in-sandbox.ts";
 import { hostProcess } from "./on-host.ts";
 import { type Weakness, weaknesses } from "./weak-bubblewrap.ts";
 
@@ -84,10 +84,10 @@ describe("the environment of the host (AT-23)", () => {
   it("is not in a process that can be seen; a control without --unshare-pid sees one, and still can't read its environment", async () => {
     await using running = await hostProcess(null);
     await using control = await openAttackRoom(home, { weakness: weaknesses["--unshare-pid"] });
-    const read = `cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'`;
+    const read = `cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; ${endAmongOthers}`;
 
     expect((await whole.shell(read)).text).not.toContain(running.secret);
-    expect((await control.shell(`cat /proc/${running.pid}/cmdline`)).text).toContain(running.word);
+    expect((await control.shell(`cat /proc/${running.pid}/cmdline; ${endAmongOthers}`)).text).toContain(running.word);
     expect((await control.shell(read)).text).not.toContain(running.secret);
   });
 

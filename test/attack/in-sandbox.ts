@@ -15,25 +15,31 @@ import { searchPathWithWeakBubblewrap, type Weakness } from "./weak-bubblewrap.t
 /** What a probe makes sure of before it does anything (SEC-131). */
 export type Precondition = "not_root" | "no_new_privileges" | "no_capabilities" | "seccomp" | "nonce";
 
+/** A file of the one test and what it must hold. */
+export type Nonce = { readonly file: string; readonly value: string };
+
 /** How a probe that refuses to start ends. */
 export const refusedStatus = 99;
 
 const noncePlace = "/opt/nonce"; // a read-only folder of the test alone, bound in as a toolchain is
-const preconditions: Readonly<Record<Precondition, (nonce: string) => string>> = {
+const preconditions: Readonly<Record<Precondition, (nonce: Nonce) => string>> = {
   not_root: () => '[ "$EUID" -ne 0 ]',
   no_new_privileges: () => "grep -qE '^NoNewPrivs:.1$' /proc/self/status",
   no_capabilities: () => "grep -qE '^CapEff:.0000000000000000$' /proc/self/status",
   seccomp: () => "grep -qE '^Seccomp:.2$' /proc/self/status",
-  nonce: (nonce) => `[ "$(cat ${noncePlace}/nonce)" = ${nonce} ]`,
+  nonce: ({ file, value }) => `[ "$(cat ${file})" = ${value} ]`,
 };
 
 /** Stands before every probe: outside the sandbox that the test made it ends at once (SEC-131). */
-export function guard(nonce: string, without: readonly Precondition[] = []): string {
+export function guard(nonce: Nonce, without: readonly Precondition[] = []): string {
   const asked = Object.entries(preconditions).filter(([name]) => !without.some((one) => one === name));
   return asked
     .map(([name, test]) => `${test(nonce)} 2>/dev/null || { echo 'probe refused: ${name}'; exit ${refusedStatus}; }\n`)
     .join("");
 }
+
+/** Last words of a probe that may be among the host's processes: its supervisor would wait for all of them. */
+export const endAmongOthers = "kill -KILL $PPID";
 
 export type Probed = { readonly exitCode: number | null; readonly text: string };
 
@@ -88,7 +94,10 @@ export async function openAttackRoom(
   });
 
   const run = async (script: string, timeoutMs = 20_000) => {
-    const program = { kind: "shell", script: `${guard(nonce, without)}${script}` } as const;
+    const program = {
+      kind: "shell",
+      script: `${guard({ file: `${noncePlace}/nonce`, value: nonce }, without)}${script}`,
+    } as const;
     const result = await workspace.exec({ program, timeoutMs }, never);
     if (result.exitCode === refusedStatus) throw new Error(Buffer.from(result.output).toString());
     return result;

@@ -44,7 +44,7 @@ describe("prepareTools", () => {
 describe("probeSandbox", () => {
   const options = () => ({
     ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} },
-    ...{ rung: anyRung, limits: defaultSandboxLimits },
+    ...{ rung: anyRung, limits: defaultSandboxLimits, part: "everything" as const },
   });
 
   it("tries each barrier in a real sandbox and finds it to hold (SEC-60)", async () => {
