@@ -58,6 +58,14 @@ export {
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
 export type { ExecResult } from "./exec-result.ts";
 export {
+  type HiddenCounts,
+  type HiddenKind,
+  readShown,
+  showHidden,
+  stripHidden,
+  visibleJson,
+} from "./hidden-text.ts";
+export {
   type ActionId,
   type ApprovalId,
   type Clock,
@@ -113,4 +121,3 @@ export {
 } from "./run.ts";
 export { Secret } from "./secret.ts";
 export type { ReactionTarget, Trigger, TriggerVerb } from "./trigger.ts";
-export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";
