@@ -80,11 +80,9 @@ npm test
   test("takes no plain string for what is not ours (SEC-10)", () => {
     // @ts-expect-error a string is not UntrustedText
     const body: Task = { ...task, body: "text" };
+    const copy = { kind: "untrusted", text: "text", origin: { kind: "settings" }, removed: {} } as const;
     // @ts-expect-error nor is a thing of the same form: only `untrusted` makes one
-    const forged: Task = {
-      ...task,
-      title: { ...task.title, text: "text" } satisfies { readonly text: string } as { text: string; kind: "untrusted" },
-    };
+    const forged: Task = { ...task, title: copy };
     // @ts-expect-error what a tool answered is no string either
     const answer: ToolMessage = { kind: "tool", toolCallId: "a", content: "text", delimiter: "d", notice: null };
 
