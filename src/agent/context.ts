@@ -1,9 +1,10 @@
-import { type JsonValue, untrusted } from "../domain/index.ts";
+import type { JsonValue } from "../domain/index.ts";
 import { pathOf } from "./arguments-of.ts";
 import { type Conversation, type HistoryItem, messagesOf, sizeOf } from "./conversation.ts";
 import type { AssistantMessage, ToolCall, ToolMessage } from "./model.ts";
 import { tokensOf } from "./tokens.ts";
 import type { CallResult, Turn } from "./turn.ts";
+import { untrusted } from "./untrusted-text.ts";
 
 /** What the estimate may be off by (ACI-83). */
 const safetyShare = 0.05;
@@ -100,8 +101,7 @@ function shortAnswer(result: CallResult): ToolMessage {
   const { content } = result.message;
   const line = `${result.call.name}${targetOf(result)}: ${result.status}, ${content.text.length} characters left out to save room; ${wayBack(result)}`;
   if (content.text.length <= line.length) return { ...result.message, notice: null };
-  const { origin } = content;
-  return { ...result.message, content: untrusted(line, origin), notice: null };
+  return { ...result.message, content: untrusted(line, { kind: "tool_result" }), notice: null };
 }
 
 function targetOf({ call }: CallResult): string {

@@ -1,4 +1,5 @@
 import { assertNever } from "../domain/index.ts";
+import { dataBlock } from "./data-block.ts";
 import type { AssistantMessage, Message, ModelRequest, ToolDefinition, ToolMessage, Usage } from "./model.ts";
 import { observe, startWatch, type Watch } from "./stuck.ts";
 import type { CallResult, Limit, StoredResponse, Turn } from "./turn.ts";
@@ -149,7 +150,7 @@ function contentChars(message: Message): number {
     case "user":
       return message.text.length;
     case "tool":
-      return message.content.text.length + (message.notice?.length ?? 0);
+      return dataBlock(message.content, message.delimiter).length + (message.notice?.length ?? 0);
     case "assistant": {
       const callChars = message.toolCalls.map(
         (call) => messageOverheadChars + call.name.length + call.arguments.length,

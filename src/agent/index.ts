@@ -1,6 +1,7 @@
 /**
  * Proposing: lets a model work on a task, turn by turn, until it finishes, a limit is reached or it goes in circles.
- * Door: `runLoop` over a `Conversation`; `createOpenAiModel`, the one model client; `createBudget`; the prompt.
+ * Door: `runLoop` over a `Conversation`; `createOpenAiModel`, the one model client; `createBudget`; the prompt, and
+ * `untrusted`, by which alone the words of others get into it.
  * Never: executes, decides or records anything. Each tool call goes through the `perform` it is given, and what the model
  * says counts nowhere until the gateway has recorded it.
  */
@@ -41,3 +42,10 @@ export {
   stopReasonOf,
   type Turn,
 } from "./turn.ts";
+export {
+  type RemovedCounts,
+  type UnreadableText,
+  type UntrustedText,
+  untrusted,
+  type WrittenOrigin,
+} from "./untrusted-text.ts";

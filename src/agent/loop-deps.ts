@@ -1,4 +1,4 @@
-import type { ActionOutcome } from "../domain/index.ts";
+import type { ActionOutcome, RandomBytes } from "../domain/index.ts";
 import type { RunBudget } from "./budget.ts";
 import type { ModelClient, ModelEvent } from "./model.ts";
 import type { PlacedCall, StoredResponse, Turn } from "./turn.ts";
@@ -8,6 +8,8 @@ export type ToolPlace = "host_read" | "sandbox_read" | "serial";
 
 /** All that the loop needs of the world. */
 export type LoopDeps = {
+  /** For the delimiters of what the tools answer (SEC-17). */
+  readonly randomBytes: RandomBytes;
   readonly model: ModelClient;
   /** For the terminal and the trace; must not throw. */
   readonly onEvent: (event: ModelEvent) => void;

@@ -1,4 +1,5 @@
-import type { JsonObject, UntrustedText } from "../domain/index.ts";
+import type { JsonObject } from "../domain/index.ts";
+import type { UntrustedText } from "./untrusted-text.ts";
 
 /** One tool as the model is told of it; `parameters` is a JSON Schema. */
 export type ToolDefinition = { readonly name: string; readonly description: string; readonly parameters: JsonObject };
@@ -20,6 +21,8 @@ export type ToolMessage = {
   readonly kind: "tool";
   readonly toolCallId: string;
   readonly content: UntrustedText;
+  /** Of the content's block (SEC-17): kept, so that the same message always gives the same bytes (ACI-85). */
+  readonly delimiter: string;
   readonly notice: string | null;
 };
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;

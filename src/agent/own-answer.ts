@@ -1,4 +1,5 @@
-import { type Refusal, untrusted } from "../domain/index.ts";
+import type { RandomBytes, Refusal } from "../domain/index.ts";
+import { toolMessage } from "./tool-message.ts";
 import type { CallResult, PlacedCall } from "./turn.ts";
 
 /** ACI-64. */
@@ -7,14 +8,13 @@ export const mostCallsPerTurn = 16;
 type Words = Pick<Refusal, "code" | "received" | "allowed" | "remedy">;
 
 /** The answer to a call that the loop does not take up. Nothing was proposed, so no action stands behind it. */
-export function ownAnswer(call: PlacedCall, words: Words): CallResult {
+export function ownAnswer(deps: { readonly randomBytes: RandomBytes }, call: PlacedCall, words: Words): CallResult {
   // One header line and a body, as the gateway's refusals have them (ACI-5).
   const header = `refused: ${words.code}: ${words.received.replace(/\s+/g, " ")}`;
   const text = [header, words.allowed, words.remedy].join("\n");
-  const origin = { kind: "tool_result", authorId: null, authorCanWrite: false } as const;
   return {
     call,
-    message: { kind: "tool", toolCallId: call.toolCallId, content: untrusted(text, origin), notice: null },
+    message: toolMessage(deps, call, text),
     status: "refused",
     code: words.code,
     actionId: null,

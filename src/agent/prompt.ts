@@ -1,10 +1,14 @@
-import type { RandomBytes, UntrustedText } from "../domain/index.ts";
+import type { RandomBytes } from "../domain/index.ts";
+import { dataBlock, newDelimiter } from "./data-block.ts";
 import type { Message } from "./model.ts";
+import type { UntrustedText } from "./untrusted-text.ts";
 
 /** What the model works on. Nothing here is ours, so all of it is marked and delimited (SEC-10, SEC-17). */
 export type Task = {
   readonly title: UntrustedText;
   readonly body: UntrustedText;
+  /** What the person wrote who asked by a comment; null where nothing was written. */
+  readonly request: UntrustedText | null;
   /** The project's own test command; null where the settings name none. */
   readonly verifyCommand: UntrustedText | null;
 };
@@ -25,6 +29,7 @@ export function openingMessages(deps: { readonly randomBytes: RandomBytes }, tas
     "The issue:",
     block(deps, task.title),
     block(deps, task.body),
+    ...(task.request === null ? [] : ["Asked for in a comment:", block(deps, task.request)]),
     ...(task.verifyCommand === null
       ? ["The project names no test command."]
       : ["The project's test command, as run_tests runs it:", block(deps, task.verifyCommand)]),
@@ -35,15 +40,5 @@ export function openingMessages(deps: { readonly randomBytes: RandomBytes }, tas
   ];
 }
 
-/** 128 random bits (SEC-17). */
-const delimiterBytes = 16;
-
-// INVARIANT: untrusted text can't end its own block (test/agent/prompt.test.ts)
-function block(deps: { readonly randomBytes: RandomBytes }, { text, origin }: UntrustedText): string {
-  let delimiter: string;
-  do delimiter = Buffer.from(deps.randomBytes(delimiterBytes)).toString("hex");
-  while (text.includes(delimiter));
-  const author = origin.authorId === null ? "" : `, author ${origin.authorId}`;
-  const right = origin.authorCanWrite ? "may write to the repository" : "may not write to the repository";
-  return `[${origin.kind}${author}, ${right}; begins ${delimiter}]\n${text}\n[ends ${delimiter}]`;
-}
+const block = (deps: { readonly randomBytes: RandomBytes }, text: UntrustedText): string =>
+  dataBlock(text, newDelimiter(deps, text));

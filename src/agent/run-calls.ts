@@ -1,4 +1,4 @@
-import { type ActionOutcome, type ApprovalId, untrusted } from "../domain/index.ts";
+import type { ActionOutcome, ApprovalId } from "../domain/index.ts";
 import { argumentsOf, pathOf } from "./arguments-of.ts";
 import type { Conversation } from "./conversation.ts";
 import { jsonShape } from "./json-shape.ts";
@@ -15,6 +15,7 @@ import {
   tooManyCalls,
   truncatedCall,
 } from "./own-answer.ts";
+import { toolMessage } from "./tool-message.ts";
 import { type CallResult, hashResult, type PlacedCall } from "./turn.ts";
 
 /** ACI-63. */
@@ -91,13 +92,13 @@ async function answer(deps: LoopDeps, standing: Standing, call: PlacedCall, sign
   const { conversation, progress } = standing;
   const words = refusalBeforehand(deps, standing, call, signal);
   if (words !== null) {
-    progress.results.set(call.ordinal, ownAnswer(call, words));
+    progress.results.set(call.ordinal, ownAnswer(deps, call, words));
     return;
   }
   const isFinish = call.name === "finish" && jsonShape(call.rawArguments) === "whole";
   const isEmpty = isFinish && !(await deps.hasChanges());
   if (isEmpty && !conversation.emptyFinishRefused) {
-    progress.results.set(call.ordinal, ownAnswer(call, noChangeMeant));
+    progress.results.set(call.ordinal, ownAnswer(deps, call, noChangeMeant));
     return;
   }
   const outcome = await deps.perform(call, signal);
@@ -108,7 +109,7 @@ async function answer(deps: LoopDeps, standing: Standing, call: PlacedCall, sign
   }
   if (mayHaveChangedTree(outcome)) progress.tree = await deps.treeFingerprint();
   if (isFinish && outcome.status === "ok") progress.finished = { ...wordsOfFinish(call), isEmpty };
-  progress.results.set(call.ordinal, toResult(call, outcome, progress.tree));
+  progress.results.set(call.ordinal, toResult(deps, call, outcome, progress.tree));
 }
 
 /** Why the loop does not take this call up, or null. */
@@ -141,12 +142,11 @@ function wordsOfFinish(call: PlacedCall): { summary: string; title: string } {
   return { summary: typeof summary === "string" ? summary : "", title: typeof title === "string" ? title : "" };
 }
 
-function toResult(call: PlacedCall, outcome: ActionOutcome, tree: string): CallResult {
-  const origin = { kind: "tool_result", authorId: null, authorCanWrite: false } as const;
+function toResult(deps: LoopDeps, call: PlacedCall, outcome: ActionOutcome, tree: string): CallResult {
   const resultHash = hashResult(outcome);
   return {
     call,
-    message: { kind: "tool", toolCallId: call.toolCallId, content: untrusted(outcome.text, origin), notice: null },
+    message: toolMessage(deps, call, outcome.text),
     status: outcome.status,
     code: outcome.refusal?.code ?? null,
     actionId: outcome.actionId,

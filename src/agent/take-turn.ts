@@ -1,3 +1,4 @@
+import { showHidden } from "../domain/index.ts";
 import { argumentsOf } from "./arguments-of.ts";
 import { estimateUncorrected } from "./context.ts";
 import { type Conversation, usedAfter } from "./conversation.ts";
@@ -99,7 +100,8 @@ function withNotices(
   remark: Turn["remark"],
   notices: readonly string[],
 ): Pick<Turn, "results" | "remark"> & { readonly isSaid: boolean } {
-  const text = notices.join("\n");
+  // They quote paths, and a path may hold anything: none may pose as a line of ours.
+  const text = notices.map((notice) => showHidden(notice.replaceAll(/\s+/g, " ")).text).join("\n");
   const last = results.at(-1);
   if (text === "") return { results, remark, isSaid: true };
   if (last !== undefined) {

@@ -1,4 +1,5 @@
 import { assertNever } from "../domain/index.ts";
+import { dataBlock } from "./data-block.ts";
 import type { Message, ToolDefinition } from "./model.ts";
 
 /** The messages of the chat completions protocol that we write. */
@@ -28,7 +29,11 @@ export function toWireMessage(message: Message): WireMessage {
     }
     case "tool": {
       const notice = message.notice === null ? "" : `\n\n${message.notice}`;
-      return { role: "tool", tool_call_id: message.toolCallId, content: message.content.text + notice };
+      return {
+        role: "tool",
+        tool_call_id: message.toolCallId,
+        content: dataBlock(message.content, message.delimiter) + notice,
+      };
     }
     default:
       return assertNever(message);

@@ -1,5 +1,12 @@
-import { delay, type ModelClient, openConversation, openingMessages, toModelRequest } from "../agent/index.ts";
-import { CountersignError, type JsonObject, untrusted } from "../domain/index.ts";
+import {
+  delay,
+  type ModelClient,
+  openConversation,
+  openingMessages,
+  toModelRequest,
+  untrusted,
+} from "../agent/index.ts";
+import { CountersignError, type JsonObject } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
 import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from "../github/index.ts";
 import { verifyStored } from "../ledger/index.ts";
@@ -143,12 +150,9 @@ const probeTool = {
 /** One real completion that must come back as a tool call: without tool calls there is no work. */
 async function tryModel(deps: CountersignDeps, settings: ExamineSettings, signal: AbortSignal): Promise<string> {
   const { model, modelName } = settings.createModel();
-  const origin = { kind: "issue_title", authorId: null, authorCanWrite: true } as const;
-  const body = untrusted("Call the tool `report` with the word `ready`. Do nothing else.", {
-    ...origin,
-    kind: "issue_body",
-  });
-  const opening = openingMessages(deps, { title: untrusted("A trial", origin), body, verifyCommand: null });
+  const ours = (text: string) => untrusted(text, { kind: "settings" });
+  const body = ours("Call the tool `report` with the word `ready`. Do nothing else.");
+  const opening = openingMessages(deps, { title: ours("A trial"), body, request: null, verifyCommand: null });
   const request = toModelRequest(openConversation([probeTool], opening), 1024);
   const answer = await model(request, () => undefined, signal);
   if (answer.toolCalls.length === 0) {

@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { CountersignError, type UntrustedText, untrusted } from "../domain/index.ts";
-import { type RunReport, runForPullRequest, runLocally } from "../run/index.ts";
+import { type UntrustedText, untrusted, type WrittenOrigin } from "../agent/index.ts";
+import { CountersignError } from "../domain/index.ts";
+import { type IssueTexts, type RunReport, runForPullRequest, runLocally, unsafeIssue } from "../run/index.ts";
 import { createAskApproval } from "./ask-approval.ts";
 import { type CliDeps, printJson, type RunHooks } from "./cli-deps.ts";
 import { patchText } from "./patch-text.ts";
@@ -42,42 +43,47 @@ const hooksOf = ({ terminal, clock }: CliDeps): RunHooks => ({
   askApproval: createAskApproval(terminal),
 });
 
-async function workLocally(deps: CliDeps, options: RunOptions, { title, body }: Issue): Promise<RunReport> {
+async function workLocally(deps: CliDeps, options: RunOptions, { texts }: Issue): Promise<RunReport> {
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(options.repo);
   const source = isUrl
     ? ({ kind: "url", url: options.repo } as const)
     : ({ kind: "path", path: resolve(deps.folder, options.repo) } as const);
   await using runs = await deps.openRuns(hooksOf(deps));
-  return await runLocally(runs, { source, issue: { title, body }, requester: deps.requester }, deps.signal);
+  return await runLocally(runs, { source, issue: texts, requester: deps.requester }, deps.signal);
 }
 
 async function openPullRequest(deps: CliDeps, options: RunOptions, issue: Issue): Promise<RunReport> {
   await using runs = await deps.openPublishing(options.repo, hooksOf(deps));
   const { repository } = runs;
-  const { title, body, textDigest } = issue;
-  const request = { repository, issue: { title, body }, textDigest, requester: deps.requester };
+  const { texts, textDigest } = issue;
+  const request = { repository, issue: texts, textDigest, requester: deps.requester };
   return await runForPullRequest(runs, request, deps.signal);
 }
 
 const largestIssueBytes = 256 * 1024;
 
 type Issue = {
-  readonly title: UntrustedText;
-  readonly body: UntrustedText;
+  readonly texts: IssueTexts;
   /** SHA-256 of the file, lower-case hex. */
   readonly textDigest: string;
 };
 
 /** The first line that is not blank is the title, a heading's marks taken off; the whole file is the body. */
 async function readIssue(path: string, typed: string): Promise<Issue> {
-  const origin = { authorId: null, authorCanWrite: true } as const;
   const text = await readIssueFile(path, typed);
-  const body = untrusted(text, { kind: "issue_body", ...origin });
+  const body = visibleText(text, "issue_body");
   const lines = body.text.split("\n").map((line) => line.replace(/^\s*#+(\s+|$)/, "").trim());
   const firstLine = lines.find((line) => line !== "");
-  if (firstLine === undefined) throw new CountersignError("ISSUE_EMPTY", `the issue file \`${typed}\` has no text`);
+  if (firstLine === undefined)
+    throw new CountersignError("ISSUE_EMPTY", `the issue file \`${typed}\` has no text that is shown`);
   const textDigest = createHash("sha256").update(text).digest("hex");
-  return { title: untrusted(firstLine, { kind: "issue_title", ...origin }), body, textDigest };
+  return { texts: { title: visibleText(firstLine, "issue_title"), body, request: null }, textDigest };
+}
+
+function visibleText(text: string, kind: WrittenOrigin["kind"]): UntrustedText {
+  const read = untrusted(text, { kind, authorId: null, authorCanWrite: true, host: null });
+  if (read.kind === "unreadable") throw unsafeIssue(read);
+  return read;
 }
 
 async function readIssueFile(path: string, typed: string): Promise<string> {

@@ -71,6 +71,10 @@ export const errorCatalogue = {
   GIT_MISSING: { retryable: false, remedy: "install git (Debian, Ubuntu: `apt-get install git`)" },
   ISSUE_EMPTY: { retryable: false, remedy: "write into the file what is wrong and what is wanted" },
   ISSUE_UNREADABLE: { retryable: false, remedy: "name a readable Markdown file of at most 256 KiB" },
+  ISSUE_UNSAFE: {
+    retryable: false,
+    remedy: "write it anew without layers of HTML entities and deeply nested quotes or lists, then ask again",
+  },
   KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
   LEDGER_BROKEN: { retryable: false, remedy: "stop, keep the database as it is, and run `countersign audit verify`" },
   LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },

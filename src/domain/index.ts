@@ -59,6 +59,14 @@ export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } 
 export type { ExecResult, ReachedLimit } from "./exec-result.ts";
 export { endsInNumber, isHostName } from "./host-name.ts";
 export {
+  type HiddenCounts,
+  type HiddenKind,
+  readShown,
+  showHidden,
+  stripHidden,
+  visibleJson,
+} from "./hidden-text.ts";
+export {
   type ActionId,
   type ApprovalId,
   type Clock,
@@ -114,4 +122,3 @@ export {
 } from "./run.ts";
 export { Secret } from "./secret.ts";
 export type { ReactionTarget, Trigger, TriggerVerb } from "./trigger.ts";
-export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";

@@ -1,3 +1,4 @@
+import { readShown } from "../domain/index.ts";
 import { findPlaces, indexText, lineAt, type Place, type TextIndex, withLineEnding } from "./find-anchor.ts";
 import { nearestLines } from "./nearest-lines.ts";
 import type { AnchorMiss } from "./refusals.ts";
@@ -44,7 +45,7 @@ export function editText(text: string, edits: readonly Edit[]): EditedText {
   for (const [at, edit] of edits.entries()) {
     const places = findPlaces(index, edit.anchor);
     const place = places[0];
-    if (place === undefined) return { kind: "anchor_not_found", miss: describeMiss(index, edit.anchor, at) };
+    if (place === undefined) return { kind: "anchor_not_found", miss: describeMiss(index, edit, at) };
     if (places.length > 1) return describeAmbiguity(index, edit, at, places);
     const replacement = withLineEnding(edit.replacement, text.slice(place.start, place.end), index.lineEnding);
     found.push({ ...place, index: at, replacement });
@@ -94,9 +95,19 @@ function changedLines(text: string, span: { at: number; before: string; after: s
 
 const numbered = /^\s*\d+(?:\t|→|\||: )/;
 
-function describeMiss(index: TextIndex, anchor: string, at: number): AnchorMiss {
+function describeMiss(index: TextIndex, edit: Edit, at: number): AnchorMiss {
+  const { anchor } = edit;
   const firstLine = anchor.split("\n").find((line) => line.trim() !== "") ?? anchor;
-  return { index: at, firstLine, hint: hintFor(index, anchor), nearest: nearestLines(index.folded, firstLine) };
+  const meant = meantByEscapes(index, edit);
+  const hint = meant === null ? hintFor(index, anchor) : "it has escapes where the file has hidden code points";
+  return { index: at, firstLine, hint, nearest: nearestLines(index.folded, firstLine), meant };
+}
+
+/** Shown as escapes, hidden code points are copied as such: matching is exact, so that is told and not mended (SEC-16). */
+function meantByEscapes(index: TextIndex, { anchor, replacement }: Edit): Edit | null {
+  const meant = readShown(anchor);
+  if (meant === anchor || findPlaces(index, meant).length === 0) return null;
+  return { anchor: meant, replacement: readShown(replacement) };
 }
 
 /** Nearness serves the message alone; nothing is ever written by it (ACI-33). */

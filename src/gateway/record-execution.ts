@@ -78,6 +78,7 @@ export async function recordEffect(
       durationMs,
       resultSizeBytes: result.byteLength,
       changedCount: changeSet?.changes.length ?? 0,
+      ...hiddenCountOf(presented),
     },
     texts: { result, ...changeText(changeSet), ...bounded.texts },
   };
@@ -85,6 +86,10 @@ export async function recordEffect(
   if (changeSet !== null) run.onRecordedChange(trail.proposed.actionId, changeSet);
   return outcomeOf(deps, run, trail, { state, parsed, result: presented, decision, changeSet, durationMs });
 }
+
+/** Said where there is something to say: hidden code points in what the model was shown (SEC-15, SEC-16). */
+const hiddenCountOf = ({ record: { hidden_count: count } }: Effected["presented"]): JsonObject =>
+  typeof count === "number" && count > 0 ? { hiddenCount: count } : {};
 
 const changeText = (changeSet: ChangeSet | null): Readonly<Record<string, Uint8Array>> =>
   changeSet === null || changeSet.changes.length === 0 ? {} : { change_set: sealedChangeSet(changeSet) };

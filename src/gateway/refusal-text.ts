@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue, Refusal } from "../domain/index.ts";
+import { type JsonObject, type JsonValue, type Refusal, visibleJson } from "../domain/index.ts";
 import type { Presented } from "./action-description.ts";
 import { bodyBytes, fitBody, resultText, standardCaps } from "./result-text.ts";
 
@@ -9,7 +9,9 @@ export function refusalText(refusal: Refusal): readonly string[] {
   const parts = [
     `allowed: ${refusal.allowed}`,
     `remedy: ${refusal.remedy}`,
-    ...(refusal.example === null ? [] : [`example: ${refusal.example.tool} ${exampleJson(refusal.example.arguments)}`]),
+    ...(refusal.example === null
+      ? []
+      : [`example: ${refusal.example.tool} ${exampleJson(refusal.example.arguments as JsonObject)}`]),
   ].map((line) => line.replace(/[\r\n]+/g, " "));
   if (refusal.attachment === "") return fitBody(parts, standardCaps).body;
   const caps = { lines: standardCaps.lines - parts.length, bytes: standardCaps.bytes - bodyBytes(parts) - 1 };
@@ -21,14 +23,15 @@ export function refusalText(refusal: Refusal): readonly string[] {
 }
 
 /** A long example keeps its form; strings in it are shortened, and it says so, since the model has them already. */
-function exampleJson(args: Readonly<Record<string, unknown>>): string {
-  const whole = JSON.stringify(args);
+function exampleJson(args: JsonObject): string {
+  const whole = visibleJson(args);
   if (whole.length <= exampleCharacters) return whole;
-  return JSON.stringify(args, (_key, value: unknown) =>
+  const shortened = JSON.stringify(args, (_key, value: unknown) =>
     typeof value === "string" && value.length > 200
       ? `${value.slice(0, 150)}… (${value.length} characters, as sent)`
       : value,
   );
+  return visibleJson(JSON.parse(shortened));
 }
 
 /** The answer to a refused or failed call. `own` adds the tool's own record fields where something was executed. */

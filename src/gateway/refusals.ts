@@ -126,16 +126,23 @@ export type AnchorMiss = {
   /** For instance "it differs only in leading whitespace"; empty where nothing is known. */
   readonly hint: string;
   readonly nearest: readonly { readonly line: number; readonly text: string }[];
+  /** The edit with the code points for which hidden ones' escapes were copied; null where that is not the trouble. */
+  readonly meant: { readonly anchor: string; readonly replacement: string } | null;
 };
 
-export const anchorNotFound = (path: string, miss: AnchorMiss): Refusal => {
+/** `meant` is the call with code points in the place of escapes, where that would do. */
+export const anchorNotFound = (path: string, miss: AnchorMiss, meant: Refusal["example"]): Refusal => {
   const near = miss.nearest[0];
   const lines = miss.nearest.map((real) => `${real.line}\t${real.text}`).join("\n");
   return refusal("anchor_not_found", {
     received: `edit ${miss.index + 1}: the anchor that begins ${quoted(miss.firstLine)} does not occur in ${quoted(path)}${miss.hint === "" ? "" : `; ${miss.hint}`}`,
     allowed: "text that stands in the file exactly so, spaces and tabs included",
-    remedy: "copy the anchor from the text that `read_file` shows, without the line numbers",
-    example: readCall(path, near === undefined ? null : Math.max(1, near.line - 10), near === undefined ? null : 40),
+    remedy:
+      meant === null
+        ? "copy the anchor from the text that `read_file` shows, without the line numbers"
+        : "write each hidden code point by JSON's own escape, as the example does",
+    example:
+      meant ?? readCall(path, near === undefined ? null : Math.max(1, near.line - 10), near === undefined ? null : 40),
     attachment: lines === "" ? "" : `nearest lines in the file (advice only):\n${lines}`,
   });
 };

@@ -20,6 +20,8 @@ const commonFields = {
   errors_count: count,
   errors_shown_count: count,
   clipped_lines: count,
+  /** Hidden code points that the text shows as `\\u{202E}` (SEC-16). */
+  hidden_count: count,
   /** A ready call that gets more. */
   next: nextCall,
   replayed: z.boolean(),

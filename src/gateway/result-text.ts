@@ -1,4 +1,4 @@
-import type { ResultStatus } from "../domain/index.ts";
+import { type ResultStatus, showHidden } from "../domain/index.ts";
 
 /** What a body may hold (ACI-5). */
 export type BodyCaps = { readonly lines: number; readonly bytes: number };
@@ -29,9 +29,9 @@ export function clipLine(line: string, characters: number): { readonly text: str
   return { text: `${line.slice(0, end)}… [${line.length - end} characters cut]`, clipped: true };
 }
 
-/** Bytes of the lines joined by line feeds. */
+/** Bytes of the lines joined by line feeds, as they will be shown: hidden code points become longer (SEC-16). */
 export function bodyBytes(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, -1);
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(showHidden(line).text) + 1, -1);
 }
 
 export type FittedBody = {
@@ -57,7 +57,7 @@ export function fitBody(lines: readonly string[], caps: BodyCaps, reserve: reado
   let clippedLines = 0;
   for (const line of whole) {
     const clip = clipLine(line, clippedCharacters);
-    usedBytes += Buffer.byteLength(clip.text) + 1;
+    usedBytes += bodyBytes([clip.text]) + 1;
     if (usedBytes > roomBytes) break;
     if (clip.clipped) clippedLines += 1;
     body.push(clip.text);

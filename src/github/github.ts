@@ -86,6 +86,8 @@ export type GithubWriter = {
 
 /** All calls throw CountersignError with a GITHUB_ code, or the reason of the signal. Tokens are held in memory only. */
 export type Github = {
+  /** Of its pages, with a port if there is one, such as `github.com`. */
+  readonly host: string;
   /** Asked for once a process. */
   app(signal: AbortSignal): Promise<AppFacts>;
   installation(installationId: number, signal: AbortSignal): Promise<InstallationFacts>;

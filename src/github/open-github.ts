@@ -124,6 +124,7 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   };
 
   return {
+    host: new URL(settings.gitUrl).host,
     app: (signal) => app(signal),
     installation: createInstallation(readDeps, own),
     locate: createLocate({ deps: readDeps, own, tokens }),

@@ -5,6 +5,7 @@
  * Never: no effect but through the gateway's `perform`; no verdict from anything the model says.
  */
 
+export { type IssueTexts, unsafeIssue } from "./issue-texts.ts";
 export { defaultLeaseTimes, type LeaseTimes } from "./lease.ts";
 export { runLocally } from "./local-run.ts";
 export type { GithubRunDeps, PublishingDeps } from "./on-github/github-run-deps.ts";

@@ -9,7 +9,8 @@ import {
   type RepositorySettings,
 } from "../policy/index.ts";
 import type { BaseTree } from "../workspace/index.ts";
-import type { IssueTexts, RunDeps } from "./run-deps.ts";
+import type { IssueTexts } from "./issue-texts.ts";
+import type { RunDeps } from "./run-deps.ts";
 import { reservedOutputTokens, type Session } from "./session.ts";
 
 /** What the base commit says about how to work on it. */

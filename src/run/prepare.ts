@@ -1,6 +1,7 @@
-import { newRunId, type Run, type UntrustedText } from "../domain/index.ts";
+import { newRunId, type Run } from "../domain/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import { processOwner } from "../store/index.ts";
+import { type IssueTexts, removedOf } from "./issue-texts.ts";
 import { limitsOf, openSession, readSettings } from "./open-session.ts";
 import type { LocalRequest, RunDeps } from "./run-deps.ts";
 import { keepPolicySet, recordStart } from "./run-record.ts";
@@ -38,7 +39,7 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
     run,
     lease,
     owner: processOwner(),
-    evidence: startEvidence(deps, run, requesterReference, request.issue.body),
+    evidence: startEvidence(deps, run, requesterReference, request.issue),
     texts: {
       issue_title: request.issue.title.text,
       issue_body: request.issue.body.text,
@@ -60,7 +61,7 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
   });
 }
 
-function startEvidence(deps: RunDeps, run: Run, requester: string, body: UntrustedText) {
+function startEvidence(deps: RunDeps, run: Run, requester: string, issue: IssueTexts) {
   return {
     phase: "prepare",
     repositoryId: run.repository.id,
@@ -68,8 +69,8 @@ function startEvidence(deps: RunDeps, run: Run, requester: string, body: Untrust
     requester,
     policySetDigest: deps.policies.policySetDigest,
     limitsRung: deps.workspace.rung,
-    issueSizeBytes: Buffer.byteLength(body.text),
-    hiddenRemoved: body.removed,
+    issueSizeBytes: Buffer.byteLength(issue.body.text),
+    hiddenRemoved: removedOf(issue),
     limits: { ...run.limits },
   };
 }

@@ -8,7 +8,6 @@ import type {
   Requester,
   RunId,
   TraceId,
-  UntrustedText,
 } from "../domain/index.ts";
 import type { Catalogue, PendingApproval, SavedPages } from "../gateway/index.ts";
 import type { Github } from "../github/index.ts";
@@ -16,6 +15,7 @@ import type { Keys, Ledger } from "../ledger/index.ts";
 import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Store } from "../store/index.ts";
 import type { BaseSource, BaseTree, OpenedBase, OutputMeter, RungName, Workspace } from "../workspace/index.ts";
+import type { IssueTexts } from "./issue-texts.ts";
 import type { RunReport } from "./run-report.ts";
 
 /** The hands of the workspace room, with its own settings closed over by the composition root. */
@@ -74,9 +74,6 @@ export type RunDeps = IdSource & {
   readonly keepPatchOutside: (runId: RunId, patch: string) => Promise<string>;
   readonly onEvent: (event: RunEvent) => void;
 };
-
-/** What the model is to work on: the texts of the issue as they were at the trigger. */
-export type IssueTexts = { readonly title: UntrustedText; readonly body: UntrustedText };
 
 /** What is asked for: a repository, an issue, and who asks. */
 export type LocalRequest = {

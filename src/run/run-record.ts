@@ -90,6 +90,8 @@ export async function recordBase(
     readonly lease: RunLease;
     readonly base: { readonly branch: string; readonly sha: string };
     readonly name: string;
+    /** Hidden things taken out of the texts, by kind (SEC-15). */
+    readonly hiddenRemoved: JsonObject;
   },
 ): Promise<void> {
   const { run, lease, base } = fixed;
@@ -98,6 +100,7 @@ export async function recordBase(
     baseSha: base.sha,
     policySetDigest: deps.policies.policySetDigest,
     limitsRung: deps.workspace.rung,
+    hiddenRemoved: fixed.hiddenRemoved,
     limits: { ...run.limits },
   };
   await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), async (tx) => {

@@ -4,7 +4,8 @@ import type { RunContext } from "../gateway/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RepositorySettings } from "../policy/index.ts";
 import type { BaseTree, OutputMeter } from "../workspace/index.ts";
-import type { IssueTexts, RunPhase } from "./run-deps.ts";
+import type { IssueTexts } from "./issue-texts.ts";
+import type { RunPhase } from "./run-deps.ts";
 
 /** A run while it is worked on by this process. */
 export type Session = {

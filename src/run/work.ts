@@ -8,15 +8,10 @@ import {
   stopReasonOf,
   type ToolPlace,
   type Turn,
-} from "../agent/index.ts";
-import {
-  type ActionOutcome,
-  isCountersignError,
-  newActionId,
-  type StopReason,
   type UntrustedText,
   untrusted,
-} from "../domain/index.ts";
+} from "../agent/index.ts";
+import { type ActionOutcome, isCountersignError, newActionId, type StopReason } from "../domain/index.ts";
 import { createFingerprints, modelTools, type RunContext } from "../gateway/index.ts";
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
@@ -78,14 +73,14 @@ function describe(error: unknown): string {
 }
 
 function verifyCommandText({ settings }: Session): UntrustedText | null {
-  const origin = { kind: "settings", authorId: null, authorCanWrite: true } as const;
-  return settings.verify === null ? null : untrusted(settings.verify.run, origin);
+  return settings.verify === null ? null : untrusted(settings.verify.run, { kind: "settings" });
 }
 
 type WorkContext = RunContext & { readonly workspace: Workspace };
 
 function loopDeps(deps: RunDeps, session: Session, context: WorkContext): LoopDeps {
   return {
+    randomBytes: deps.randomBytes,
     model: deps.model,
     onEvent: (event) => deps.onEvent({ kind: "model", event }),
     budget: session.budget,

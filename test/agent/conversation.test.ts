@@ -2,12 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { makeRoom, shorten } from "../../src/agent/context.ts";
 import { type Conversation, checkMessages, toModelRequest } from "../../src/agent/conversation.ts";
-import { type Message, withTurn } from "../../src/agent/index.ts";
+import { type Message, untrusted, withTurn } from "../../src/agent/index.ts";
 import { takeTurn } from "../../src/agent/take-turn.ts";
-import { untrusted } from "../../src/domain/index.ts";
 import { aLoop, anAnswer, anOpening, type WrittenCall } from "../support/loop.ts";
 
-const origin = { kind: "tool_result", authorId: null, authorCanWrite: false } as const;
 const never = new AbortController().signal;
 
 const someCall = fc.tuple(
@@ -79,7 +77,15 @@ describe("calls and answers stay paired (ACI-89)", () => {
     },
     {
       name: "an orphan",
-      messages: [{ kind: "tool", toolCallId: "a", content: untrusted("x", origin), notice: null }],
+      messages: [
+        {
+          kind: "tool",
+          toolCallId: "a",
+          content: untrusted("x", { kind: "tool_result" }),
+          delimiter: "d",
+          notice: null,
+        },
+      ],
       text: "answer to `a` is out of place",
     },
     {

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import { createOpenAiModel, delay, type ModelEvent, type ModelRequest } from "../../src/agent/index.ts";
-import { CountersignError, untrusted } from "../../src/domain/index.ts";
+import { createOpenAiModel, delay, type ModelEvent, type ModelRequest, untrusted } from "../../src/agent/index.ts";
+import { CountersignError } from "../../src/domain/index.ts";
 import { type Answerer, asEvents, sendJson, sendStream, startModelServer } from "../support/model-server.ts";
 
 const key = `k-${randomBytes(12).toString("hex")}`;
@@ -92,11 +92,11 @@ describe("a request", () => {
 
   test("puts calls, answers and our notices into the protocol's fields", async () => {
     await using server = await startModelServer(sendGood);
-    const origin = { kind: "tool_result", authorId: null, authorCanWrite: false } as const;
+    const done = untrusted("done", { kind: "tool_result" });
     const messages: ModelRequest["messages"] = [
       { kind: "system", text: "Rules" },
       { kind: "assistant", text: "", toolCalls: [{ id: "a", name: "finish", arguments: "{}" }] },
-      { kind: "tool", toolCallId: "a", content: untrusted("done", origin), notice: "Hurry." },
+      { kind: "tool", toolCallId: "a", content: done, delimiter: "d", notice: "Hurry." },
       { kind: "assistant", text: "So", toolCalls: [] },
     ];
 
@@ -109,7 +109,7 @@ describe("a request", () => {
         content: null,
         tool_calls: [{ id: "a", type: "function", function: { name: "finish", arguments: "{}" } }],
       },
-      { role: "tool", tool_call_id: "a", content: "done\n\nHurry." },
+      { role: "tool", tool_call_id: "a", content: "[tool_result; begins d]\ndone\n[ends d]\n\nHurry." },
       { role: "assistant", content: "So" },
     ]);
   });

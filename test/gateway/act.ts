@@ -8,6 +8,7 @@ import { createFingerprints } from "../../src/gateway/fingerprints.ts";
 import { presentRefusal } from "../../src/gateway/refusal-text.ts";
 import { completeRecord } from "../../src/gateway/result-record.ts";
 import { createSavedPages, type SavedPages } from "../../src/gateway/saved-pages.ts";
+import { soundResult } from "../../src/gateway/sound-result.ts";
 import type { Workspace } from "../../src/workspace/index.ts";
 
 const catalogue = createCatalogue();
@@ -70,7 +71,8 @@ export async function createActor(workspace: Workspace, overrides: Partial<Actio
       durationMs: 1,
       replayed: false,
     };
-    return { ...presented, record: actionNamed(tool).Record.parse(completeRecord(presented, facts)) };
+    const sound = soundResult({ ...presented, record: completeRecord(presented, facts) });
+    return { ...sound, record: actionNamed(tool).Record.parse(sound.record) };
   };
   return {
     pages,

@@ -13,6 +13,8 @@ const search = { tool: "search_text", arguments: { pattern: "f(", path: null, in
 const region = { lineFrom: 40, lineCount: null };
 const amounts = { limit: 100, used: 90, asked: 60 };
 
+const miss = { index: 0, firstLine: "x", hint: "", nearest: [{ line: 4, text: " x" }], meant: null };
+
 /** One of each builder, as the gateway would call it. */
 const samples: Readonly<Record<RefusalCode, readonly Refusal[]>> = {
   unknown_tool: [refusals.unknownTool("open_file", ["read_file", "finish"], read)],
@@ -27,13 +29,9 @@ const samples: Readonly<Record<RefusalCode, readonly Refusal[]>> = {
   changed_since_read: [refusals.changedSinceRead("a.ts", "outside this run", region, "difference:\n-a\n+b")],
   deleted_since_read: [refusals.deletedSinceRead(edit, "a.ts", "by run_command in turn 2")],
   anchor_not_found: [
-    refusals.anchorNotFound("a.ts", {
-      index: 0,
-      firstLine: "x",
-      hint: "it differs only in leading whitespace",
-      nearest: [{ line: 4, text: " x" }],
-    }),
-    refusals.anchorNotFound("a.ts", { index: 0, firstLine: "x", hint: "", nearest: [] }),
+    refusals.anchorNotFound("a.ts", { ...miss, hint: "it differs only in leading whitespace" }, null),
+    refusals.anchorNotFound("a.ts", { ...miss, nearest: [] }, null),
+    refusals.anchorNotFound("a.ts", { ...miss, meant: { anchor: "x", replacement: "y" } }, edit),
   ],
   anchor_ambiguous: [refusals.anchorAmbiguous("a.ts", { index: 0, count: 24, lines: [2, 7, 12, 17, 22] }, edit)],
   already_present: [refusals.alreadyPresent("a.ts", 3, "action-3", "51-54")],

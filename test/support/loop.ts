@@ -19,10 +19,8 @@ import {
   type Budget,
   defaultBudget,
   type RefusalCode,
-  untrusted,
 } from "../../src/domain/index.ts";
-
-const origin = { kind: "issue_body", authorId: "7", authorCanWrite: false } as const;
+import { visibleText } from "./texts.ts";
 
 const toolPlaces: ReadonlyMap<string, ToolPlace> = new Map([
   ["read_file", "host_read"],
@@ -101,6 +99,7 @@ export function aLoop(script: Script, changes: LoopChanges = {}) {
   const turns: Turn[] = [];
   const { limits, minutes = () => 0, ...rest } = changes;
   const deps: LoopDeps = {
+    randomBytes: (count) => new Uint8Array(count).fill(9),
     model: (request) => {
       log.push("ask");
       requests.push(request);
@@ -143,8 +142,9 @@ export function aLoop(script: Script, changes: LoopChanges = {}) {
 export function anOpening(): Conversation {
   const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(7);
   const task = {
-    title: untrusted("Sum is wrong", origin),
-    body: untrusted("It adds one.", origin),
+    title: visibleText("Sum is wrong", "issue_title"),
+    body: visibleText("It adds one."),
+    request: null,
     verifyCommand: null,
   };
   return openConversation(

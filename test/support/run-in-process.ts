@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { createOpenAiModel } from "../../src/agent/index.ts";
 import { type CountersignSettings, openRuns } from "../../src/app/index.ts";
-import { untrusted } from "../../src/domain/index.ts";
 import { type AskApproval, type RunReport, runLocally } from "../../src/run/index.ts";
 import type { Countersign } from "./countersign.ts";
+import { visibleText } from "./texts.ts";
 
 type Asked = {
   readonly repository: string;
@@ -37,11 +37,7 @@ export async function runInProcess(countersign: Countersign, asked: Asked): Prom
   const deps = { clock: Date.now, randomBytes, notice: () => undefined };
   const hooks = { onEvent: () => undefined, askApproval: asked.askApproval ?? null };
   await using runs = await openRuns(deps, settingsOf(countersign, asked), hooks, never);
-  const origin = { authorId: null, authorCanWrite: true } as const;
-  const issue = {
-    title: untrusted("Write a note", { kind: "issue_title", ...origin }),
-    body: untrusted("Write a note", { kind: "issue_body", ...origin }),
-  };
+  const issue = { title: visibleText("Write a note", "issue_title"), body: visibleText("Write a note"), request: null };
   const requester = { id: "local:test", login: "test", permission: "admin" } as const;
   return await runLocally(runs, { source: { kind: "path", path: asked.repository }, issue, requester }, never);
 }

@@ -4,7 +4,7 @@ import { assertNever, type Refusal } from "../../domain/index.ts";
 import type { FileWrite } from "../../workspace/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { checkFresh, fingerprintHolds, openTarget, type PresentFile } from "../edit-checks.ts";
-import { checkEdits, type EditedText, editText, type LineRange } from "../edit-text.ts";
+import { checkEdits, type Edit, type EditedText, editText, type LineRange } from "../edit-text.ts";
 import { textLines } from "../file-lines.ts";
 import { lineAt } from "../find-anchor.ts";
 import type { AppliedEdit } from "../fingerprints.ts";
@@ -113,18 +113,24 @@ function editRefusal(args: Arguments, flaw: Exclude<EditedText, { kind: "edited"
       return refusals.anchorEmpty(args.path, flaw.index);
     case "no_change":
       return refusals.noChange(args.path, flaw.index);
-    case "anchor_not_found":
-      return refusals.anchorNotFound(args.path, flaw.miss);
+    case "anchor_not_found": {
+      const { meant, index } = flaw.miss;
+      return refusals.anchorNotFound(args.path, flaw.miss, meant === null ? null : withEdit(args, index, meant));
+    }
     case "edits_overlap":
       return refusals.editsOverlap(args.path, flaw.first, flaw.second);
-    case "anchor_ambiguous": {
-      const edits = args.edits.map((edit, index) => (index === flaw.index ? flaw.widened : edit));
-      return refusals.anchorAmbiguous(args.path, flaw, { tool: name, arguments: { path: args.path, edits } });
-    }
+    case "anchor_ambiguous":
+      return refusals.anchorAmbiguous(args.path, flaw, withEdit(args, flaw.index, flaw.widened));
     default:
       return assertNever(flaw);
   }
 }
+
+/** The call with one of its edits put right. */
+const withEdit = ({ path: edited, edits }: Arguments, at: number, right: Edit): refusals.Call => ({
+  tool: name,
+  arguments: { path: edited, edits: edits.map((edit, index) => (index === at ? right : edit)) },
+});
 
 type Now = { readonly file: PresentFile; readonly decoded: DecodedText };
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JsonObject, Refusal } from "../../domain/index.ts";
+import { type JsonObject, type Refusal, visibleJson } from "../../domain/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { ignoreRuleOf } from "../ignored-path.ts";
 import { narrowerPath } from "../narrowing.ts";
@@ -156,7 +156,7 @@ function presentEmpty(args: Arguments, facts: Facts): Presented {
   const folder = facts.ignoredPaths[0]?.split("/").slice(0, -1).join("/") ?? "";
   const next = folder === "" ? null : { tool: name, arguments: { ...args, path: folder } };
   const told = `${facts.ignoredPaths.length} ignored files match, the first is ${facts.ignoredPaths[0]}`;
-  const how = next === null ? "" : `: find_files ${JSON.stringify(next.arguments)}`;
+  const how = next === null ? "" : `: find_files ${visibleJson(next.arguments)}`;
   const body = facts.ignoredPaths.length === 0 ? [] : [told + how];
   const where = args.path === null ? "the whole repository" : `\`${args.path}\``;
   const text = resultText("empty", `no file matches \`${args.glob}\` in ${where}${ruleText(facts)}`, body);
@@ -172,7 +172,7 @@ function presentFound(args: Arguments, facts: Facts, status: "ok" | "failed", me
   const advice =
     narrowed === null
       ? "[narrow the query: a longer glob or a path]"
-      : `[narrow the query, for instance: ${narrower?.count} of ${total} are under ${narrower?.path}: find_files ${JSON.stringify(narrowed.arguments)}]`;
+      : `[narrow the query, for instance: ${narrower?.count} of ${total} are under ${narrower?.path}: find_files ${visibleJson(narrowed.arguments)}]`;
   const notes = [...messages, ...(total > maxPaths ? [advice] : [])];
   const fitted = fitBody(facts.paths.slice(0, maxPaths), standardCaps, notes);
   const atLeast = facts.timedOut ? "at least " : "";

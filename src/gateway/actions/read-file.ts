@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { JsonObject } from "../../domain/index.ts";
+import { type JsonObject, showHidden } from "../../domain/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { lineFacts, numberedLine } from "../file-lines.ts";
 import { mediaTypeOf } from "../media-type.ts";
@@ -8,7 +8,7 @@ import { presentRefusal } from "../refusal-text.ts";
 import { type Call, invalidArguments, lineOutOfRange, tooLarge } from "../refusals.ts";
 import { missingFile, resolveFile } from "../resolve-path.ts";
 import { recordSchema, wholeBody } from "../result-record.ts";
-import { fitBody, resultText, standardCaps, widestCaps } from "../result-text.ts";
+import { type FittedBody, fitBody, resultText, standardCaps, widestCaps } from "../result-text.ts";
 import { isPageName } from "../saved-pages.ts";
 import { decodeText, decodeWithEscapes, encodingOf, isBinary, maxTextBytes } from "../text-bytes.ts";
 import { lineNumber, optional, path } from "./arguments.ts";
@@ -187,7 +187,7 @@ function presentWindow(args: Arguments, bytes: Uint8Array, sha256: string): Pres
   const essentials = [
     `${args.path} lines ${lineFrom}-${lineTo} of ${totalLines} (${lineFrom - 1} above, ${below} below)`,
     `${bytes.length} bytes, ${facts.lineEnding}, ${encoding}`,
-    ...notable(facts.endsWithNewline, escapedCount, fitted.clippedLines),
+    ...notable(facts.endsWithNewline, escapedCount, fitted),
     ...(next === null ? [] : [`next: line_from ${lineTo + 1}`]),
   ];
   const own = {
@@ -211,11 +211,19 @@ function presentWindow(args: Arguments, bytes: Uint8Array, sha256: string): Pres
   };
 }
 
-const notable = (endsWithNewline: boolean, escapedCount: number, clippedLines: number): readonly string[] => [
-  ...(endsWithNewline ? [] : ["no newline at the end of the file"]),
-  ...(escapedCount > 0 ? [`${escapedCount} undecodable bytes shown as \\xNN`] : []),
-  ...(clippedLines > 0 ? [`${clippedLines} long lines clipped`] : []),
-];
+function notable(
+  endsWithNewline: boolean,
+  escapedCount: number,
+  { body, clippedLines }: FittedBody,
+): readonly string[] {
+  const hiddenCount = showHidden(body.join("\n")).shownCount;
+  return [
+    ...(endsWithNewline ? [] : ["no newline at the end of the file"]),
+    ...(escapedCount > 0 ? [`${escapedCount} undecodable bytes shown as \\xNN`] : []),
+    ...(hiddenCount > 0 ? [`${hiddenCount} hidden code points shown as \\u{NNNN}; a JSON escape writes one`] : []),
+    ...(clippedLines > 0 ? [`${clippedLines} long lines clipped`] : []),
+  ];
+}
 
 /** The lines of the window, without splitting the whole text. */
 function windowLines(text: string, lineFrom: number, lineCount: number): readonly string[] {

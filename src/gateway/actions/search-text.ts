@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JsonObject, Refusal } from "../../domain/index.ts";
+import { type JsonObject, type Refusal, visibleJson } from "../../domain/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { mediaTypeOf } from "../media-type.ts";
 import { narrowerPath } from "../narrowing.ts";
@@ -175,7 +175,7 @@ function presentEmpty(args: Arguments, search: SearchFacts): Presented {
     next === null
       ? []
       : [
-          `${ignoredLines} matching lines are in ignored files; most in ${ignored?.path}: search_text ${JSON.stringify(next.arguments)}`,
+          `${ignoredLines} matching lines are in ignored files; most in ${ignored?.path}: search_text ${visibleJson(next.arguments)}`,
         ];
   const rule = search.ignoredRule === null ? "" : ` (ignored by ${search.ignoredRule}; searched without ignore rules)`;
   const essentials = `no match for \`${args.pattern}\` in ${whereSearched(args)}${rule}`;
@@ -213,7 +213,7 @@ function presentFound(
   const advice =
     narrower === null || narrowed === null
       ? "narrow the query: a longer pattern, a path or an include"
-      : `narrow the query, for instance: ${narrower.count} of ${narrower.total} are under ${narrower.path}: search_text ${JSON.stringify(narrowed.arguments)}`;
+      : `narrow the query, for instance: ${narrower.count} of ${narrower.total} are under ${narrower.path}: search_text ${visibleJson(narrowed.arguments)}`;
   const notes = fitBody(messages, { lines: 10, bytes: 2_048 }).body;
   const first = searchBody(search.files, binaries, notes);
   const isAll = first.matchingLines >= total;

@@ -1,9 +1,10 @@
-import { CountersignError, type Run, type RunId, type Trigger, untrusted } from "../../domain/index.ts";
+import { CountersignError, type Permission, type Run, type RunId, type Trigger } from "../../domain/index.ts";
 import { createFingerprints, type RunContext, type SavedPages } from "../../gateway/index.ts";
 import type { GithubReader, GithubWriter } from "../../github/index.ts";
 import { type RunLease, readRunTexts } from "../../ledger/index.ts";
 import { noRepositoryPolicies } from "../../policy/index.ts";
-import type { IssueTexts, RunDeps } from "../run-deps.ts";
+import { type IssueReading, readIssue } from "../issue-texts.ts";
+import type { RunDeps } from "../run-deps.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import type { RunRow } from "./take-run.ts";
 
@@ -14,7 +15,7 @@ export type GithubJob = {
   readonly lease: RunLease;
   readonly branch: string;
   readonly requesterReference: string;
-  readonly issue: IssueTexts;
+  readonly issue: IssueReading;
   readonly reader: GithubReader;
   /** For the host's own actions: what it may do does not end with the budget of the model. */
   readonly context: RunContext;
@@ -30,7 +31,6 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
   const requesterReference = await referenceOf(deps, row.run_id);
   const place = { installationId: trigger.installationId, repositoryId: trigger.repository.id };
   const branch = branchOf(trigger.item.number, row.run_id);
-  const origin = { authorId: String(trigger.author.id), authorCanWrite: trigger.author.canWrite };
   const context = await hostContext(deps, {
     runId: row.run_id,
     traceId: row.trace_id,
@@ -48,10 +48,7 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
     lease,
     branch,
     requesterReference,
-    issue: {
-      title: untrusted(trigger.title, { kind: "issue_title", ...origin }),
-      body: untrusted(bodyOf(trigger), { kind: "issue_body", ...origin }),
-    },
+    issue: readTrigger(trigger, deps.github.host),
     reader: deps.github.reader(place),
     context,
     startedAtMs: deps.clock(),
@@ -94,9 +91,19 @@ const noCommands = {
   setupTimeoutMs: 0,
 };
 
-/** What was asked for in a command stands behind the text of the issue. */
-const bodyOf = ({ body, request }: Trigger): string =>
-  request.trim() === "" ? body : `${body}\n\nAsked for in a comment:\n${request}`;
+/** Title and body are the author's, who may be a stranger; what stood beside a command is the requester's. */
+function readTrigger({ title, body, request, author, requester }: Trigger, host: string): IssueReading {
+  const byAuthor = { authorId: String(author.id), authorCanWrite: author.canWrite };
+  const byRequester = { authorId: requester.id, authorCanWrite: mayWrite.has(requester.permission) };
+  return readIssue({
+    title: { text: title, author: byAuthor },
+    body: { text: body, author: byAuthor },
+    request: request.trim() === "" ? null : { text: request, author: byRequester },
+    host,
+  });
+}
+
+const mayWrite: ReadonlySet<Permission> = new Set<Permission>(["admin", "maintain", "write"]);
 
 /** Enough for the few writes that tell what became of a run: these are the host's, whatever the model has used up. */
 const hostBudget = { steps: 1_000, tokens: 0, seconds: 3_600 };

@@ -1,6 +1,7 @@
 import { type Conclusion, CountersignError, type ErrorCode } from "../../domain/index.ts";
 import type { GithubReader, RepositoryFacts, RepositoryPlace } from "../../github/index.ts";
 import type { BaseSource } from "../../workspace/index.ts";
+import { removedOf, unsafeIssue } from "../issue-texts.ts";
 import { limitsOf, openSession, readSettings } from "../open-session.ts";
 import type { RunPhase } from "../run-deps.ts";
 import { keepPolicySet, recordBase } from "../run-record.ts";
@@ -28,8 +29,10 @@ export async function prepareOnGithub(
   signal: AbortSignal,
 ): Promise<PreparedOnGithub> {
   const { row, trigger, reader } = job;
-  if (`${trigger.title}${trigger.body}${trigger.request}`.trim() === "") {
-    throw new CountersignError("ISSUE_EMPTY", "the issue has no text", {
+  if (job.issue.kind === "unreadable") throw unsafeIssue(job.issue);
+  const { issue } = job.issue;
+  if (`${issue.title.text}${issue.body.text}${issue.request?.text ?? ""}`.trim() === "") {
+    throw new CountersignError("ISSUE_EMPTY", "the issue has no text that is shown", {
       remedy: "write into the issue what is wrong and what is wanted, then ask again",
     });
   }
@@ -41,7 +44,7 @@ export async function prepareOnGithub(
   const read = await readSettings(deps, opened.base);
   const run = runOf(job, base, limitsOf(read.settings));
   await keepPolicySet(deps);
-  await recordBase(deps, { run, lease: job.lease, base, name: repository.name });
+  await recordBase(deps, { run, lease: job.lease, base, name: repository.name, hiddenRemoved: removedOf(issue) });
   deps.onEvent({
     kind: "started",
     runId: run.runId,
@@ -53,7 +56,7 @@ export async function prepareOnGithub(
   const session = await openSession(deps, {
     run,
     lease: job.lease,
-    issue: job.issue,
+    issue,
     requesterReference: job.requesterReference,
     base: opened.base,
     ...read,

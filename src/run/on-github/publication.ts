@@ -1,6 +1,7 @@
 import { parseActionId } from "../../domain/index.ts";
 import type { AuditedAction } from "../../ledger/index.ts";
 import { readActionTexts, showRun } from "../../ledger/index.ts";
+import { removedOf } from "../issue-texts.ts";
 import type { RunDeps } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import type { Result, Verdict } from "../settle.ts";
@@ -41,7 +42,7 @@ export async function publicationOf(
     runId,
     traceId,
     ...asked,
-    hiddenRemovedCount: removedCount(session),
+    hiddenRemoved: removedOf(session.issue),
     isVerified,
     cause: verdict.cause,
     base,
@@ -76,9 +77,6 @@ export async function publicationOf(
     diffStat: verdict.diffStat,
   };
 }
-
-const removedCount = ({ issue }: Session): number =>
-  [issue.title, issue.body].flatMap(({ removed }) => Object.values(removed)).reduce((sum, count) => sum + count, 0);
 
 /** Actions of the run that were not done, with the path they were meant for; the host's reports on GitHub are not among them. */
 export function notDoneOf(deps: RunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {

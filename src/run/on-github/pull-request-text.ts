@@ -1,3 +1,4 @@
+import type { RemovedCounts } from "../../agent/index.ts";
 import type { Checkpoint, FileChange, RunId, TraceId } from "../../domain/index.ts";
 import { cutText, fenced, inertLine } from "../../github/index.ts";
 import type { RunReport, TestRun, WithheldChange } from "../run-report.ts";
@@ -17,7 +18,8 @@ export type PullRequestTextFacts = {
   readonly askedAt: string;
   /** SHA-256 of the text of the issue at the trigger, or of the file. */
   readonly textDigest: string;
-  readonly hiddenRemovedCount: number;
+  /** Taken out of the texts of the issue before the model saw them, by kind (SEC-15). */
+  readonly hiddenRemoved: RemovedCounts;
   readonly isVerified: boolean;
   readonly cause: string;
   readonly base: { readonly branch: string; readonly sha: string };
@@ -90,19 +92,16 @@ export function pullRequestText(facts: PullRequestTextFacts): string {
 }
 
 function asked(facts: PullRequestTextFacts): readonly string[] {
-  const { hiddenRemovedCount } = facts;
-  return [
-    "",
-    "### What was asked",
-    "",
-    askedLine(facts),
-    ...(hiddenRemovedCount === 0
-      ? []
-      : [
-          "",
-          `${count(hiddenRemovedCount, "hidden character")} of the issue's text were taken out before the model saw it.`,
-        ]),
-  ];
+  return ["", "### What was asked", "", askedLine(facts), ...hiddenLines(facts.hiddenRemoved)];
+}
+
+/** How much and of which kinds, never what it was (SEC-15). */
+function hiddenLines(removed: RemovedCounts): readonly string[] {
+  const kinds = Object.entries(removed);
+  if (kinds.length === 0) return [];
+  const total = kinds.reduce((sum, [, times]) => sum + times, 0);
+  const listed = kinds.map(([kind, times]) => `${times} ${kind.replaceAll("_", " ")}`).join(", ");
+  return ["", `${count(total, "hidden item")} removed from the text before the model saw it: ${listed}.`];
 }
 
 function askedLine({ issue, requester, event, askedAt, textDigest }: PullRequestTextFacts): string {

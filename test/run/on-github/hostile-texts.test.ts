@@ -92,7 +92,7 @@ const pullRequestFacts = (text: string): PullRequestTextFacts => ({
   event: text,
   askedAt: "2026-01-01T00:00:00.000Z",
   textDigest: "ab".repeat(32),
-  hiddenRemovedCount: 2,
+  hiddenRemoved: { html_comment: 1, zero_width: 1 },
   isVerified: false,
   cause: text,
   base: { branch: text, sha: "a".repeat(40) },

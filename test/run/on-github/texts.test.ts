@@ -26,7 +26,7 @@ const facts: PullRequestTextFacts = {
   event: "issues.labeled",
   askedAt: "2026-01-01T00:00:00.000Z",
   textDigest: "ab".repeat(32),
-  hiddenRemovedCount: 2,
+  hiddenRemoved: { html_comment: 1, zero_width: 1 },
   isVerified: false,
   cause: hostile,
   base: { branch: hostile, sha: "a".repeat(40) },
@@ -105,6 +105,13 @@ describe("what goes out to GitHub", () => {
     expect(plain).not.toContain("<img");
     expect(plain).not.toMatch(/closes #/i);
     expect(plain).not.toMatch(/^\/countersign/m);
+  });
+
+  it("says how many hidden items were removed, of which kinds, and nothing where there were none (SEC-15)", () => {
+    expect(pullRequestText(facts)).toContain(
+      "\n2 hidden items removed from the text before the model saw it: 1 html comment, 1 zero width.\n",
+    );
+    expect(pullRequestText({ ...facts, hiddenRemoved: {} })).not.toContain("hidden item");
   });
 
   it("names what was refused with its path and its rules", () => {
