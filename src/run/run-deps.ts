@@ -4,6 +4,7 @@ import type {
   ChangeSet,
   Conclusion,
   IdSource,
+  Redactor,
   RepositoryRef,
   Requester,
   RunId,
@@ -63,6 +64,8 @@ export type RunDeps = IdSource & {
   /** Keeps a patch that the store can't take; answers with where it is. */
   readonly keepPatchOutside: (runId: RunId, patch: string) => Promise<string>;
   readonly onEvent: (event: RunEvent) => void;
+  /** Knows the live secrets: nothing with one of them is published. */
+  readonly redactor: Redactor;
 };
 
 /** What the model is to work on: the texts of the issue as they were at the trigger. */
