@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createOpenAiModel, delay, type ModelEvent, type ModelRequest } from "../../src/agent/index.ts";
-import { CountersignError, untrusted } from "../../src/domain/index.ts";
+import { CountersignError, createRedactor, untrusted } from "../../src/domain/index.ts";
 import { type Answerer, asEvents, sendJson, sendStream, startModelServer } from "../support/model-server.ts";
 
 const key = `k-${randomBytes(12).toString("hex")}`;
@@ -26,6 +26,7 @@ function aClient(baseUrl: string, changes: { apiKey?: string | null; silenceMs?:
   const deps = {
     clock: () => Date.UTC(2026, 0, 1),
     randomBytes: (count: number) => new Uint8Array(count),
+    redactor: createRedactor([]),
     delay: (waitMs: number) => {
       waits.push(waitMs);
       return Promise.resolve();
@@ -391,7 +392,8 @@ describe("an abort", () => {
     const controller = new AbortController();
     const reason = new CountersignError("ABORTED", "stopped");
     await using server = await startModelServer((response) => sendJson(response, 503, {}));
-    const deps = { clock: () => 0, randomBytes: (count: number) => new Uint8Array(count), delay };
+    const redactor = createRedactor([]);
+    const deps = { clock: () => 0, randomBytes: (count: number) => new Uint8Array(count), delay, redactor };
     const options = { baseUrl: server.baseUrl, apiKey: key, model: "m", silenceMs: 20_000 };
     const stopAtPause = ({ kind }: ModelEvent): void => {
       if (kind === "discarded") setImmediate(() => controller.abort(reason));

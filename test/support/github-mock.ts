@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import nock from "nock";
 import { afterEach, beforeEach, expect } from "vitest";
-import { Secret } from "../../src/domain/index.ts";
+import { createRedactor, Secret } from "../../src/domain/index.ts";
 import {
   type Github,
   type GithubReader,
@@ -179,6 +179,7 @@ export function mockGithub(): GithubMock {
       {
         clock: () => now,
         timeoutSignal,
+        redactor: createRedactor([]),
         delay: async (waitMs, signal) => {
           signal.throwIfAborted();
           waits.push(waitMs);
