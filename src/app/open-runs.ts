@@ -24,6 +24,7 @@ import {
 } from "../run/index.ts";
 import {
   openStore,
+  readEmbeddedPassword,
   refuseForeignHome,
   registerProcess,
   type Store,
@@ -91,6 +92,7 @@ async function open(deps: CountersignDeps, settings: CountersignSettings, signal
   const { home, databaseUrl } = settings;
   for (const line of await sweepLeftovers(home)) deps.notice(line);
   const store = undo.use(await openStore(deps, { databaseUrl, home, databaseUid: null }, signal));
+  if (store.kind === "embedded") deps.redactor.learn(await readEmbeddedPassword(home));
   const keys = await openKeys(deps, join(home, "keys"));
   const ledger = await openLedger({ ...deps, store, keys });
   const close = undo.move();

@@ -1,7 +1,7 @@
-import { createFormSearch, type FormSearch } from "./form-search.ts";
 import type { Secret } from "./secret.ts";
-import { formsOf } from "./secret-forms.ts";
+import { formsOf, leastSecretLength } from "./secret-forms.ts";
 import { longestShape, searchShapes, shapeLookBehind } from "./secret-shapes.ts";
+import { createTextSearch, type TextSearch } from "./text-search.ts";
 
 /** A place in a text that holds a secret: `[from, to)` in code units. */
 export type SecretFinding = { readonly rule: string; readonly from: number; readonly to: number };
@@ -38,14 +38,17 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
   const given = secrets.flatMap((secret) => formsOf(secret.reveal()));
   const learned = new Map<string, readonly string[]>();
   let known: Forms | null = null; // made when it is needed: several secrets may be learned before
-  const forms = (): Forms => {
+  const knownForms = (): Forms => {
     known ??= formsWith([...given, ...[...learned.values()].flat()]);
     return known;
   };
 
   const findExact: Find = (text, from, limit) => {
     const found: SecretFinding[] = [];
-    forms().search(text, from, limit, (begin, end) => found.push({ rule: liveSecretRule, from: begin, to: end }));
+    const { forms, search } = knownForms();
+    search(text, from, limit, (number, at) => {
+      found.push({ rule: liveSecretRule, from: at, to: at + (forms[number] ?? "").length });
+    });
     return found;
   };
   const findAll: Find = (text, from, limit) => {
@@ -57,7 +60,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
     redact: (text) => render(text, findAll(text, 0, text.length)),
     redactExact: (text) => render(text, findExact(text, 0, text.length)),
     find: (text) => findAll(text, 0, text.length).toSorted(byPlace),
-    stream: () => createStream(findAll, Math.max(forms().longest, longestShape)),
+    stream: () => createStream(findAll, Math.max(knownForms().longest, longestShape)),
     learn: (secret) => {
       const value = secret.reveal();
       if (learned.has(value)) return;
@@ -71,9 +74,10 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
 /** What begins in `[from, limit)`. */
 type Find = (text: string, from: number, limit: number) => readonly SecretFinding[];
 
-type Forms = { readonly search: FormSearch; readonly longest: number };
+type Forms = { readonly forms: readonly string[]; readonly search: TextSearch; readonly longest: number };
 const formsWith = (forms: readonly string[]): Forms => ({
-  search: createFormSearch(forms),
+  forms,
+  search: createTextSearch(forms, leastSecretLength),
   longest: forms.reduce((most, { length }) => Math.max(most, length), 0),
 });
 
@@ -101,7 +105,7 @@ function renderUpTo(
   let written = Math.max(0, Math.min(covered, end));
   for (const { from, to } of found) {
     if (from >= end && from > covered) break;
-    if (from > covered || covered === noMark) {
+    if (from > covered) {
       parts.push(text.slice(written, from), redactedMark);
       covered = to;
     }

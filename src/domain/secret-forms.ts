@@ -1,6 +1,5 @@
 /**
- * A shorter value is not looked for: it would take ordinary words out of every text. Also the window of the search for the
- * forms, none of which is shorter.
+ * A shorter value is not looked for: it would take ordinary words out of every text. No form is shorter either.
  */
 export const leastSecretLength = 12;
 

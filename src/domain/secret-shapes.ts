@@ -1,7 +1,7 @@
-import { createAnchorSearch } from "./anchor-search.ts";
 import { type CharacterSet, characterSet, createRuns, isIn, type Runs } from "./character-runs.ts";
 import { isLiteralSecret, isPlaceholder } from "./literal-value.ts";
 import { measurePrivateKey } from "./private-key-shape.ts";
+import { createTextSearch } from "./text-search.ts";
 
 /** Told of a secret's place in the text. */
 export type OnSecret = (from: number, to: number) => void;
@@ -178,7 +178,10 @@ function measureAuthorization({ text, end }: Runs, _at: number, after: number, o
 }
 
 const allAnchors = shapes.flatMap((shape) => shape.anchors.map((anchor) => ({ anchor, shape })));
-const searchAnchors = createAnchorSearch(allAnchors.map(({ anchor }) => anchor));
+const searchAnchors = createTextSearch(
+  allAnchors.map(({ anchor }) => anchor),
+  Math.min(...allAnchors.map(({ anchor }) => anchor.length)),
+);
 
 /** Finds each secret by its shape whose anchor begins in `[from, limit)`. Places may overlap and come in any order. */
 export function searchShapes(

@@ -9,22 +9,21 @@ import { writeTinyRepository } from "../support/tiny-repository.ts";
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
-const token = (): string => `gh${"p"}_${letters(36)}`;
+const aToken = (): string => `gh${"p"}_${letters(36)}`;
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const reversed = (text: string): string => Array.from(text).reverse().join("");
 
 /** Canaries by where they are planted: each has the shape of a token, and none is alive. */
 const planted = {
-  issue: token(),
-  argument: token(),
-  path: token(),
-  result: token(),
+  issue: aToken(),
+  argument: aToken(),
+  path: aToken(),
+  result: aToken(),
   error: `gh${"s"}_123456_${plantedJwt()}`,
-  callId: token(),
-  resource: token(),
-  title: token(),
-  summary: token(),
-  file: token(),
+  resource: aToken(),
+  title: aToken(),
+  summary: aToken(),
+  file: aToken(),
 };
 
 /** What a careless model does with secrets, but for what it would publish. `live` is one of the service's own. */
@@ -167,6 +166,17 @@ describe("a secret in what would be published (SEC-97, AT-33)", () => {
     expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
     expect(seen.comments.join("\n")).toMatch(/\(github-token\) in the title, line 1.*in the summary, line 1/);
     for (const canary of [planted.title, planted.summary]) expect(written()).not.toContain(canary);
+  });
+
+  it("stops what the text of the pull request alone would show: the name of a file that is left out", async () => {
+    const token = aToken();
+    const script = `mkdir -p .github/workflows; echo x >.github/workflows/${token}.yml; echo fine >note.txt`;
+
+    const seen = await ask("left-out", call("run_command", { command: script }), finish("A note", "Written."));
+
+    expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
+    expect(seen.comments.join("\n")).toContain("what looks like a secret (github-token) in the body");
+    expect(written()).not.toContain(token);
   });
 
   it("withholds `.env` by its name, and publishes the rest", async () => {
