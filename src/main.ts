@@ -21,10 +21,10 @@ import {
   verifyRecords,
 } from "./app/index.ts";
 import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/index.ts";
-import { type Config, loadConfig, readConfig, requireModel } from "./config.ts";
+import { type Config, loadConfig, readConfig, requireModel, withKnownSecrets } from "./config.ts";
 import { credentialFiles } from "./config-github.ts";
 import type { Demo, DemoDeps, DemoRequest } from "./demo/index.ts";
-import { CountersignError, type Requester } from "./domain/index.ts";
+import { CountersignError, createRedactor, type Redactor, type Requester } from "./domain/index.ts";
 import { toolSchemas } from "./gateway/index.ts";
 import { convertManifest } from "./github/index.ts";
 import { hostReach } from "./workspace/index.ts";
@@ -56,18 +56,19 @@ async function delay(waitMs: number, signal: AbortSignal): Promise<void> {
   await setTimeout(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-function createTerminal(): Terminal {
+/** All that this process prints goes through it (SEC-100). */
+function createTerminal({ redact }: Redactor): Terminal {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
   // Who reads may go before we are done (`| head`, a closed terminal): the work and its record go on.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   return {
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    out: (text) => void process.stdout.write(redact(text)),
+    err: (text) => void process.stderr.write(redact(text)),
     isLive: process.stderr.isTTY === true,
     isOutTerminal: process.stdout.isTTY === true,
     columns: process.stderr.columns || 80, // a terminal that does not know its size says 0
     readAll: async () => Buffer.concat(await process.stdin.toArray()),
-    ask: canAsk ? askOnTerminal : null,
+    ask: canAsk ? (question, signal) => askOnTerminal(redact(question), signal) : null,
   };
 }
 
@@ -108,11 +109,11 @@ function serverOf(baseUrl: string): Model["modelServer"] {
   return { address: hostname, port: Number(port || (protocol === "https:" ? 443 : 80)) };
 }
 
-function createModel(config: Config): Model {
+function createModel({ redactor }: Pick<CountersignDeps, "redactor">, config: Config): Model {
   const { baseUrl, apiKey, name } = requireModel(config);
   const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
   return {
-    model: createOpenAiModel({ clock, randomBytes, delay }, options),
+    model: createOpenAiModel({ clock, randomBytes, delay, redactor }, options),
     modelName: name,
     modelServer: serverOf(baseUrl),
   };
@@ -130,13 +131,13 @@ function startService(
   onEvent: ServiceHooks["onEvent"],
   signal: AbortSignal,
 ): Promise<Service> {
-  const settings = { ...settingsOf(config), ...createModel(config), ...config.server(), github: config.github() };
+  const settings = { ...settingsOf(config), ...createModel(deps, config), ...config.server(), github: config.github() };
   const onTrouble = (line: string, error: unknown): void => deps.notice(`${line}: ${errorLine(error)}`);
   return openService(deps, settings, { onEvent, onTrouble }, signal);
 }
 
-function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal): CliDeps {
-  const deps = { clock, randomBytes, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
+function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, signal: AbortSignal): CliDeps {
+  const deps = { clock, randomBytes, redactor, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
   const settings = settingsOf(config);
   const github = {
     isConfigured: config.hasGithub(),
@@ -152,16 +153,20 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
     openPublishing: async (address, hooks) => {
-      const publishing = { ...createModel(config), github: config.githubApp(), publicUrl: config.server().publicUrl };
+      const publishing = {
+        ...createModel(deps, config),
+        github: config.githubApp(),
+        publicUrl: config.server().publicUrl,
+      };
       return await openPublishing(deps, { ...settings, ...publishing }, { address, hooks }, signal);
     },
-    openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel(config) }, hooks, signal),
+    openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel(deps, config) }, hooks, signal),
     examine: (parts, examineSignal) =>
-      examine(deps, { ...settings, createModel: () => createModel(config), github }, parts, examineSignal),
+      examine(deps, { ...settings, createModel: () => createModel(deps, config), github }, parts, examineSignal),
     // biome-ignore lint/suspicious/useAwait: what a bad configuration throws is a rejection
     openService: async () => startService(deps, config, () => undefined, signal),
     demo: (request, onEvent) => demonstrate({ ...deps, onEvent }, config, request, signal),
-    register: (request, onReady) => register(config, request, onReady, signal),
+    register: (request, onReady) => register({ redactor, onReady }, config, request, signal),
     bench: async (request, benchSignal) => {
       const { runBench } = await import("./bench/index.ts"); // no other command pays for it
       const { home, policiesFolder, runUids } = config;
@@ -173,17 +178,26 @@ function createCliDeps(config: Config, terminal: Terminal, signal: AbortSignal):
   };
 }
 
+type RegisterHooks = {
+  readonly redactor: Redactor;
+  readonly onReady: (formUrl: string, listening: string) => void;
+};
+
 async function register(
+  { redactor, onReady }: RegisterHooks,
   config: Config,
   request: { readonly publicAddress: string; readonly organization: string | null },
-  onReady: (formUrl: string, listening: string) => void,
   signal: AbortSignal,
 ): Promise<Registration> {
   const { host, port, webhookPath } = config.server();
   const { apiUrl, gitUrl } = config.githubPlace();
   const deps = {
     randomBytes,
-    convert: (code: string, convertSignal: AbortSignal) => convertManifest(apiUrl, code, convertSignal),
+    convert: async (code: string, convertSignal: AbortSignal) => {
+      const app = await convertManifest(apiUrl, code, convertSignal);
+      for (const secret of [app.privateKey, app.webhookSecret]) if (secret !== null) redactor.learn(secret);
+      return app;
+    },
     onReady: (formUrl: string) => onReady(formUrl, `${host}, port ${port}`),
   };
   const manifest = await readAppManifest(appFile);
@@ -198,7 +212,7 @@ const scriptedInstead =
   "OPENAI_MODEL alone names no server: the scripted model is used; set OPENAI_API_KEY or OPENAI_BASE_URL as well to ask yours";
 
 async function demonstrate(
-  deps: Omit<DemoDeps, "openCountersign">,
+  deps: Omit<DemoDeps, "openCountersign"> & CountersignDeps,
   config: Config,
   { isReal }: { readonly isReal: boolean },
   signal: AbortSignal,
@@ -217,7 +231,7 @@ async function demonstrate(
     },
   };
   const openCountersign: DemoDeps["openCountersign"] = async (environment, onEvent, openSignal) => {
-    const own = readConfig(environment, place);
+    const own = withKnownSecrets(readConfig(environment, place), deps.redactor);
     const service = await startService(deps, own, onEvent, openSignal);
     return {
       webhookUrl: service.webhookUrl ?? "",
@@ -230,10 +244,12 @@ async function demonstrate(
 }
 
 async function main(): Promise<number> {
-  const terminal = createTerminal();
+  const redactor = createRedactor([]);
+  const terminal = createTerminal(redactor);
   const signal = stopSignal();
   try {
-    return await runCommandLine(process.argv.slice(2), createCliDeps(loadConfig(place), terminal, signal));
+    const config = withKnownSecrets(loadConfig(place), redactor);
+    return await runCommandLine(process.argv.slice(2), createCliDeps(config, redactor, terminal, signal));
   } catch (error) {
     terminal.err(`countersign: ${errorLine(error)}\n`);
     return 2;

@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from "node:crypto";
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { readConfig, requireModel } from "../src/config.ts";
-import { isCountersignError } from "../src/domain/index.ts";
+import { readConfig, requireModel, withKnownSecrets } from "../src/config.ts";
+import { createRedactor, isCountersignError } from "../src/domain/index.ts";
 
 const place = { root: "/opt/countersign", folder: "/home/someone/project", isRoot: false };
 const model = { OPENAI_BASE_URL: "http://127.0.0.1:8080/v1", OPENAI_MODEL: "some-model" };
@@ -132,5 +134,53 @@ describe("a value that can't be used stops the start with variable, what was got
 
     expect(line).toContain(variable);
     expect(line).not.toContain("hunter2");
+  });
+});
+
+describe("the secrets of a configuration (SEC-103)", () => {
+  const password = "pass-word-of-the-database";
+  const key = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+  }).privateKey;
+  const environment = {
+    ...model,
+    OPENAI_API_KEY: "key-of-the-model-server",
+    DATABASE_URL: `postgres://ann:${password}@127.0.0.1:5432/x`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20header-of-the-receiver",
+    APP_ID: "7",
+    PRIVATE_KEY: key,
+    WEBHOOK_SECRET: "webhook-secret-of-the-app-in-32-bytes",
+    WEBHOOK_SECRET_PREVIOUS: "the-webhook-secret-that-was-before-it",
+  };
+
+  it("are all known to the redactor, GitHub's as soon as they are read", () => {
+    const redactor = createRedactor([]);
+    const config = withKnownSecrets(readConfig(environment, place), redactor);
+
+    for (const secret of [environment.OPENAI_API_KEY, environment.DATABASE_URL, password, "header-of-the-receiver"])
+      expect(redactor.redactExact(secret)).toBe("[redacted]");
+    config.github();
+    for (const secret of [environment.WEBHOOK_SECRET, environment.WEBHOOK_SECRET_PREVIOUS, key.trim()])
+      expect(redactor.redactExact(secret)).toBe("[redacted]");
+  });
+
+  it("take no common word out of a text where a password is one", () => {
+    const redactor = createRedactor([]);
+    withKnownSecrets(readConfig({ ...model, DATABASE_URL: "postgres://ann:postgres@127.0.0.1/x" }, place), redactor);
+
+    expect(redactor.redactExact("postgres, and ann:postgres@db")).toBe("postgres, and ann:postgres@db");
+    expect(redactor.redactExact("postgres://ann:postgres@127.0.0.1/x")).toBe("[redacted]");
+  });
+
+  it("print as nothing but a mark", () => {
+    const config = readConfig(environment, place);
+    const shown = `${JSON.stringify(config)}${inspect(config, { depth: 9 })}${config.databaseUrl}`;
+
+    expect(shown).toContain("[redacted]");
+    for (const secret of [password, environment.OPENAI_API_KEY, "header-of-the-receiver"])
+      expect(shown).not.toContain(secret);
   });
 });

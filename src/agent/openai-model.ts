@@ -1,5 +1,5 @@
 import type { APIError, OpenAI } from "openai";
-import type { Clock, RandomBytes } from "../domain/index.ts";
+import { type Clock, mapTexts, type RandomBytes, type Redactor } from "../domain/index.ts";
 import { accumulateStream } from "./accumulate-stream.ts";
 import type { ModelClient, ModelEvent, ModelRequest, ModelResponse } from "./model.ts";
 import { type Failure, mayRetry, mostRetries, parseRetryAfter, pauseMs, toError } from "./model-failure.ts";
@@ -13,6 +13,8 @@ export type OpenAiModelDeps = {
   readonly randomBytes: RandomBytes;
   /** Throws the signal's reason after an abort. */
   readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
+  /** No live secret stands in a prompt; all else stays as it is, since edits must match it (SEC-100). */
+  readonly redactor: Pick<Redactor, "redactExact">;
 };
 
 export type OpenAiModelOptions = {
@@ -154,10 +156,10 @@ async function askOnce(
   }
 }
 
-function toBody({ options, dialect }: Session, { messages, tools, maxOutputTokens }: ModelRequest) {
+function toBody({ deps, options, dialect }: Session, { messages, tools, maxOutputTokens }: ModelRequest) {
   return {
     model: options.model,
-    messages: messages.map(toWireMessage),
+    messages: messages.map((message) => mapTexts(toWireMessage(message), deps.redactor.redactExact)),
     ...(tools.length === 0 ? {} : { tools: tools.map(toWireTool) }),
     stream: true as const,
     ...(dialect.asksUsage ? { stream_options: { include_usage: true } } : {}),

@@ -98,7 +98,7 @@ async function tryGithub(
     return [{ name: "github", ok: true, detail: "not configured: only `serve` needs it", remedy: "" }];
   }
   const more: Check[] = [];
-  const githubDeps = { clock: deps.clock, delay };
+  const githubDeps = { clock: deps.clock, delay, redactor: deps.redactor };
   const app = await tryPart("github app", async () => {
     const facts = await openGithub(githubDeps, { ...settings(), markerKey: deps.randomBytes(32) }).app(signal);
     more.push(...checkApp(facts, await manifest()));

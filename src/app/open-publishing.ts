@@ -28,7 +28,7 @@ export async function openPublishing(
   const { publicUrl } = settings;
   const repository = readRepositoryAddress(request.address, settings.github.gitUrl);
   const openOurs = (markerKey: Uint8Array): Github =>
-    openGithub({ clock: deps.clock, delay }, { ...settings.github, markerKey });
+    openGithub({ clock: deps.clock, delay, redactor: deps.redactor }, { ...settings.github, markerKey });
   const runs = await openRuns(deps, { ...settings, openGithub: openOurs }, request.hooks, signal);
   return { ...runs, github: runs.github ?? openOurs(runs.keys.markerKey), publicUrl, repository };
 }

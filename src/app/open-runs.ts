@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ModelClient } from "../agent/index.ts";
-import { type IdSource, newDecisionId, type RunId } from "../domain/index.ts";
+import { type IdSource, newDecisionId, type Redactor, type RunId } from "../domain/index.ts";
 import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
 import type { Github } from "../github/index.ts";
 import {
@@ -24,6 +24,7 @@ import {
 } from "../run/index.ts";
 import {
   openStore,
+  readEmbeddedPassword,
   refuseForeignHome,
   registerProcess,
   type Store,
@@ -74,8 +75,13 @@ export type CountersignSettings = {
   };
 };
 
-/** What every part of one process shares. `notice` gets a line for the user when something unusual was done. */
-export type CountersignDeps = IdSource & { readonly notice: (line: string) => void };
+/** What every part of one process shares. */
+export type CountersignDeps = IdSource & {
+  /** Gets a line for the user when something unusual was done. */
+  readonly notice: (line: string) => void;
+  /** Of all ways out (SEC-100); learns the secrets that become live. */
+  readonly redactor: Redactor;
+};
 
 /** What is on record. */
 export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
@@ -104,6 +110,7 @@ async function open(deps: CountersignDeps, settings: CountersignSettings, signal
   const { home, databaseUrl } = settings;
   for (const line of await sweepLeftovers(home)) deps.notice(line);
   const store = undo.use(await openStore(deps, { databaseUrl, home, databaseUid: null }, signal));
+  if (store.kind === "embedded") deps.redactor.learn(await readEmbeddedPassword(home));
   const keys = await openKeys(deps, join(home, "keys"));
   const ledger = await openLedger({ ...deps, store, keys });
   const close = undo.move();

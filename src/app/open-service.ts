@@ -76,7 +76,10 @@ export async function openService(
   await using undo = new AsyncDisposableStack();
   const pace = { ...defaultPace, ...settings.pace };
   const openOurs = (markerKey: Uint8Array): Github =>
-    openGithub({ clock: deps.clock, delay }, { ...settings.github, markerKey, ...pickGithubPace(pace) });
+    openGithub(
+      { clock: deps.clock, delay, redactor: deps.redactor },
+      { ...settings.github, markerKey, ...pickGithubPace(pace) },
+    );
   const records = undo.use(await openPart(deps, { ...settings, openGithub: openOurs }, hooks, signal));
   const github = records.runs?.github ?? openOurs(records.keys.markerKey);
   const app = await github.app(signal);
@@ -190,7 +193,7 @@ function askForMissed(
   { github }: ServiceSettings,
 ): AsyncDisposable {
   const stop = new AbortController();
-  const hook = openAppDeliveries({ clock: deps.clock, delay }, github);
+  const hook = openAppDeliveries({ clock: deps.clock, delay, redactor: deps.redactor }, github);
   const ask = async (): Promise<void> => {
     try {
       await pruneDeliveries({ store, clock: deps.clock });

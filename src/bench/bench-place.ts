@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ModelClient } from "../agent/index.ts";
 import { openRuns } from "../app/index.ts";
 import { commitOnce } from "../demo/index.ts";
-import type { IdSource } from "../domain/index.ts";
+import type { IdSource, Redactor } from "../domain/index.ts";
 import type { RunDeps } from "../run/index.ts";
 import { openStore, registerProcess, type Store } from "../store/index.ts";
 import { prepareTools } from "../workspace/index.ts";
@@ -15,6 +15,7 @@ import { type ModelServer, startModelServer } from "./model-server.ts";
 export type BenchDeps = IdSource & {
   /** A line for the user when something unusual was done. */
   readonly notice: (line: string) => void;
+  readonly redactor: Redactor;
   /** A line on what is being measured now. */
   readonly progress: (line: string) => void;
 };

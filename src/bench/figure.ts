@@ -13,7 +13,7 @@ export type Goal = {
 /** One measured quantity over its samples. `unit` is `x` for a ratio to a floor measured in the same run. */
 export type Figure = {
   readonly name: string;
-  readonly unit: "x" | "ms" | "us" | "s" | "MB" | "tokens" | "%" | "lines" | "1/s" | "calls" | "deliveries";
+  readonly unit: "x" | "ms" | "us" | "s" | "MB" | "MB/s" | "tokens" | "%" | "lines" | "1/s" | "calls" | "deliveries";
   readonly median: number;
   readonly min: number;
   readonly max: number;

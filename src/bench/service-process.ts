@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { inspect } from "node:util";
 import { createOpenAiModel, defaultSilenceMs } from "../agent/index.ts";
 import { openService } from "../app/index.ts";
-import { Secret } from "../domain/index.ts";
+import { createRedactor, Secret } from "../domain/index.ts";
 import { letGo, readPlan, say } from "./child-plan.ts";
 import type { ServicePlan } from "./receivers.ts";
 
@@ -13,12 +13,13 @@ const clock = (): number => Date.now();
 const delay = (waitMs: number, signal: AbortSignal): Promise<void> => setTimeout(waitMs, undefined, { signal });
 const notice = (line: string): void => void process.stderr.write(`${line}\n`);
 const modelSettings = { baseUrl: model.baseUrl, apiKey: null, model: model.name, silenceMs: defaultSilenceMs };
+const redactor = createRedactor([new Secret(app.privateKey), new Secret(app.webhookSecret)]);
 const stopped = letGo();
 const service = await openService(
-  { clock, randomBytes, notice },
+  { clock, randomBytes, notice, redactor },
   {
     ...plan,
-    model: createOpenAiModel({ clock, randomBytes, delay }, modelSettings),
+    model: createOpenAiModel({ clock, randomBytes, delay, redactor }, modelSettings),
     modelName: model.name,
     searchPath: null,
     github: {

@@ -109,6 +109,16 @@ export {
   plainEntry,
   type SealedField,
 } from "./ledger-entry.ts";
+export { isPlaceholder } from "./literal-value.ts";
+export { mapTexts } from "./map-texts.ts";
+export {
+  createRedactor,
+  liveSecretRule,
+  type RedactingStream,
+  type Redactor,
+  redactedMark,
+  type SecretFinding,
+} from "./redactor.ts";
 export { type Refusal, type RefusalCode, refusalCodes } from "./refusal.ts";
 export {
   type Conclusion,
@@ -121,4 +131,7 @@ export {
   type StopReason,
 } from "./run.ts";
 export { Secret } from "./secret.ts";
+export { leastSecretLength } from "./secret-forms.ts";
+export { isSecretName } from "./secret-names.ts";
+export { hasSecretShape } from "./secret-shapes.ts";
 export type { ReactionTarget, Trigger, TriggerVerb } from "./trigger.ts";

@@ -13,6 +13,7 @@ import type { RunLease } from "../ledger/index.ts";
 import type { RepositoryPolicies } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import type { ActionSettings } from "./action-description.ts";
+import type { PassedChangeSet } from "./commit-gate.ts";
 import type { Fingerprints } from "./fingerprints.ts";
 import type { SavedPages } from "./saved-pages.ts";
 
@@ -39,7 +40,7 @@ export type RunContext = {
   /** The one branch that this run may write (AUD-23). */
   readonly runBranch: string | null;
   /** The bytes that `push_commit` publishes; its arguments name them by path, mode and blob id. */
-  readonly publishing: { readonly changeSet: ChangeSet } | null;
+  readonly publishing: { readonly changeSet: PassedChangeSet } | null;
   /** Whether a person approved the last action on this path, with content unchanged since (AUD-21). */
   readonly isPathApproved: (path: string) => boolean;
   readonly fingerprints: Fingerprints;

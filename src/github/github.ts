@@ -1,4 +1,4 @@
-import type { Clock, ReactionTarget, Secret } from "../domain/index.ts";
+import type { Clock, ReactionTarget, Redactor, Secret } from "../domain/index.ts";
 import type {
   AppFacts,
   CheckRunFacts,
@@ -33,6 +33,8 @@ export type GithubDeps = {
   readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
   /** Aborted after so many milliseconds; `AbortSignal.timeout` by default. */
   readonly timeoutSignal?: (timeoutMs: number) => AbortSignal;
+  /** Learns each token as it is minted, and goes over every text that is written to GitHub (SEC-100). */
+  readonly redactor: Pick<Redactor, "redact" | "learn">;
   readonly onRequest?: (line: RequestLine) => void;
   /** A limit of GitHub's makes us wait until then, milliseconds since 1970 (GH-111). */
   readonly onWaiting?: (until: number) => void;

@@ -3,6 +3,7 @@ import { createAppAuth } from "@octokit/auth-app";
 import { z } from "zod";
 import { type Clock, CountersignError, isCountersignError, Secret } from "../domain/index.ts";
 import type { RepositoryPlace } from "./facts.ts";
+import type { GithubDeps } from "./github.ts";
 import { type Credential, type ReadDeps, readAnswer } from "./read.ts";
 
 /** Permissions of an installation token: GitHub's name of the permission to the level. */
@@ -66,7 +67,7 @@ export function appCredential(clock: Clock, appId: number, privateKey: Secret): 
 }
 
 /** Mints tokens and keeps them in memory until ten minutes before their end. */
-export function createTokens(deps: ReadDeps, app: Credential): Tokens {
+export function createTokens(deps: ReadDeps & Pick<GithubDeps, "redactor">, app: Credential): Tokens {
   const kept = new Map<string, { readonly authorization: Secret; readonly expiresAt: number }>();
 
   async function mint(place: TokenPlace, permissions: Permissions, signal: AbortSignal) {
@@ -78,6 +79,7 @@ export function createTokens(deps: ReadDeps, app: Credential): Tokens {
     } as const;
     try {
       const { data } = await readAnswer(deps, { request, credential: app }, Minted, signal);
+      deps.redactor.learn(new Secret(data.token)); // before anything can be done with it
       return { authorization: new Secret(`token ${data.token}`), expiresAt: Date.parse(data.expires_at) };
     } catch (error) {
       throw refusedToken(error);

@@ -1,4 +1,4 @@
-import { CountersignError, isCountersignError } from "../domain/index.ts";
+import { CountersignError, isCountersignError, mapTexts } from "../domain/index.ts";
 import type { RepositoryPlace } from "./facts.ts";
 import { lostOf } from "./failure.ts";
 import type { GithubDeps, GithubWriter } from "./github.ts";
@@ -10,7 +10,7 @@ import { rowOf } from "./write-table.ts";
 import type { Found, GithubWrite, WriteOutcome } from "./writes.ts";
 
 export type WriterDeps = SendDeps &
-  Pick<GithubDeps, "delay"> & {
+  Pick<GithubDeps, "delay" | "redactor"> & {
     readonly tokens: Tokens;
     readonly lookIntervalMs: number;
     /** All of a row's context but its sending. */
@@ -33,6 +33,12 @@ function outcomeOf(error: unknown, signal: AbortSignal): WriteOutcome {
   };
 }
 
+/** No secret in any text of it. Files stay as they are: one with a secret was stopped by the commit gate. */
+const redacted = ({ redactor }: WriterDeps, write: GithubWrite): GithubWrite =>
+  write.tool === "push_commit"
+    ? { ...write, message: redactor.redact(write.message) }
+    : mapTexts(write, redactor.redact);
+
 export function createWriter(deps: WriterDeps, place: RepositoryPlace): GithubWriter {
   function contextFor(write: GithubWrite, steps: Step[]): WriteContext {
     const credential = deps.tokens.credential(place, rowOf(write).permissions);
@@ -46,7 +52,8 @@ export function createWriter(deps: WriterDeps, place: RepositoryPlace): GithubWr
   }
 
   return {
-    write: async (write, signal) => {
+    write: async (given, signal) => {
+      const write = redacted(deps, given);
       const steps: Step[] = [];
       try {
         const result = await rowOf(write).send(contextFor(write, steps), write, signal);
@@ -55,7 +62,8 @@ export function createWriter(deps: WriterDeps, place: RepositoryPlace): GithubWr
         return outcomeOf(error, signal);
       }
     },
-    look: async (write, sinceIso, signal) => {
+    look: async (given, sinceIso, signal) => {
+      const write = redacted(deps, given); // as it was sent
       const lookOnce = async (): Promise<Seen> => {
         try {
           return await rowOf(write).look(contextFor(write, []), write, sinceIso, signal);

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
 import path from "node:path";
 import { z } from "zod";
-import { CountersignError, isHostName } from "../domain/index.ts";
+import { CountersignError, isHostName, isSecretName } from "../domain/index.ts";
 import { describeIssue } from "./describe-issue.ts";
 import { parseStrictYaml } from "./strict-yaml.ts";
 
@@ -24,12 +24,11 @@ const folder = z
   });
 
 /** ACI-56: names that never pass into a sandbox, whoever sets them. */
-const secretName = /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i;
 const variableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: "letters, digits and `_`" })
-  .refine((value) => !secretName.test(value), {
-    error: "a name without KEY, SECRET, TOKEN, PASSWORD, CREDENTIAL, AUTH",
+  .refine((value) => !isSecretName(value), {
+    error: "a name without KEY, SECRET, TOKEN, PASSWORD, PASSWD, CREDENTIAL, AUTH, COOKIE, DSN",
   });
 const variableValue = z
   .string()
@@ -113,6 +112,21 @@ const tree = z
     pathBytes: value.path_bytes,
     levels: value.levels,
   }));
+
+const commit = z
+  .strictObject({
+    binary_kinds: z
+      .array(z.string().regex(/^\.[A-Za-z0-9.]{1,16}$/, { error: "the end of a name, such as `.png`" }))
+      .max(64)
+      .default([]),
+    joiners_below: z
+      .array(
+        z.string().regex(/^([^/]+(\/[^/]+)*)?$/, { error: "a folder of the repository without a slash at its end" }),
+      )
+      .max(64)
+      .default([]),
+  })
+  .transform((value) => ({ binaryKinds: value.binary_kinds, joinersBelow: value.joiners_below }));
 
 const price = z.number().nonnegative();
 const model = z
@@ -224,6 +238,7 @@ const OperatorFile = z
       .strictObject({ timeout_s: count(1, 24 * 3600).default(900) })
       .prefault({})
       .transform((value) => ({ timeoutMs: value.timeout_s * 1000 })),
+    commit: commit.prefault({}),
     on_failure: z.enum(["patch", "branch"]).default("patch"),
     draft: z.enum(["until_verified", "always"]).default("until_verified"),
     sandbox: sandbox.prefault({}),

@@ -2,7 +2,7 @@ import type { PathFact, Risk } from "../domain/index.ts";
 import { foldedNames } from "./fold-path.ts";
 
 /**
- * Why a path needs a person's yes before it is changed (AUD-28, SEC-96). The floor's own paths are not among them.
+ * Why a path needs a person's yes before it is changed (AUD-28, SEC-96, SEC-98). The floor's own paths are not among them.
  * Policies see it as `context.path.protection`; `none` is everything else.
  */
 export const protections = [
@@ -15,6 +15,8 @@ export const protections = [
   "agent_instructions",
   "editor_tasks",
   "test_or_build",
+  "secret_file",
+  "generated",
 ] as const;
 export type Protection = (typeof protections)[number];
 
@@ -63,8 +65,14 @@ const byName: readonly (readonly [Protection, (name: string) => boolean])[] = [
   ],
   ["code_owners", names("codeowners")],
   ["git_settings", names(".gitattributes", ".gitmodules")],
-  ["agent_instructions", (name) => isInstruction(name) || /^\.(cursorrules|windsurfrules|clinerules)$/.test(name)],
+  [
+    "agent_instructions",
+    (name) => isInstruction(name) || /^\.(cursorrules|windsurfrules|clinerules|roorules)$/.test(name),
+  ],
   ["test_or_build", (name) => isBuildFile(name) || isToolSetting(name)],
+  ["editor_tasks", (name) => isEditorFile(name) || /\.(code-workspace|sublime-project)$/.test(name)],
+  ["secret_file", (name) => isSecretFile.test(name)],
+  ["generated", (name) => /^core(\.\d+)?$/.test(name)],
 ];
 
 const isManifest = names(
@@ -96,6 +104,12 @@ const isPackageManager = names(
   "pnpm-workspace.yaml",
   "bunfig.toml",
   "pip.conf",
+  "pip.ini",
+  "poetry.toml",
+  ".condarc",
+  ".bowerrc",
+  "gradle.properties",
+  "gradle-wrapper.properties",
   "uv.toml",
   ".pypirc",
   ".gemrc",
@@ -115,7 +129,26 @@ const isInstruction = names(
   "claude.local.md",
   "gemini.md",
   "copilot-instructions.md",
+  "contributing.md",
+  "qwen.md",
+  "warp.md",
+  "skill.md",
+  ".goosehints",
+  ".aider.conf.yml",
   ".mcp.json",
+);
+/** `.env` and its kin, key files, and keys of OpenSSH by their usual names; the public halves are none. */
+const isSecretFile =
+  /^\.env|^\.netrc$|\.(pem|key|p12|pfx|jks|keystore|ppk)$|^id_(rsa|dsa|ecdsa|ed25519|xmss)(?!.*\.pub$)|^id_[^.]+$/;
+/** Read and obeyed by editors as soon as a folder is opened. */
+const isEditorFile = names(
+  ".devcontainer.json",
+  ".exrc",
+  ".nvimrc",
+  ".nvim.lua",
+  ".vimrc",
+  ".lvimrc",
+  ".dir-locals.el",
 );
 const isBuildFile = names(
   "makefile",
@@ -165,6 +198,12 @@ const byFolder: ReadonlyMap<string, Protection> = new Map<string, Protection>([
   [".codex", "agent_instructions"],
   [".gemini", "agent_instructions"],
   [".agents", "agent_instructions"],
+  [".roo", "agent_instructions"],
+  [".kiro", "agent_instructions"],
+  [".junie", "agent_instructions"],
+  [".continue", "agent_instructions"],
+  [".augment", "agent_instructions"],
+  [".amazonq", "agent_instructions"],
   [".vscode", "editor_tasks"],
   [".idea", "editor_tasks"],
   [".fleet", "editor_tasks"],
@@ -177,7 +216,24 @@ const byFolder: ReadonlyMap<string, Protection> = new Map<string, Protection>([
   [".husky", "test_or_build"],
   [".circleci", "test_or_build"],
   [".buildkite", "test_or_build"],
+  ["node_modules", "generated"],
+  ["bower_components", "generated"],
+  ["jspm_packages", "generated"],
+  [".venv", "generated"],
+  ["venv", "generated"],
+  ["site-packages", "generated"],
+  ["__pycache__", "generated"],
+  [".tox", "generated"],
+  [".gradle", "generated"],
+  [".terraform", "generated"],
+  [".next", "generated"],
+  [".nuxt", "generated"],
+  [".pytest_cache", "generated"],
+  [".mypy_cache", "generated"],
 ]);
+
+/** Of the root alone: below it, projects keep sources in folders of these names. */
+const generatedAtRoot: ReadonlySet<string> = new Set(["dist", "build", "out", "target", "coverage", "vendor"]);
 
 /** The protection of one spelling of a path, exactly, case-folded and without code points that are not seen; null for none. */
 export function protectionOf(path: string): Protection | null {
@@ -190,7 +246,8 @@ export function protectionOf(path: string): Protection | null {
     const ofFolder = byFolder.get(folder);
     if (ofFolder !== undefined) return ofFolder;
   }
-  return folded[0] === ".github" ? "github_folder" : null;
+  if (folded[0] === ".github") return "github_folder";
+  return folded.length > 1 && generatedAtRoot.has(folded[0] ?? "") ? "generated" : null;
 }
 
 /** Requested and resolved path are both looked at; the resolved one has the first word. */

@@ -14,6 +14,8 @@ export type Ending = {
   readonly weakenedPaths: readonly string[];
   /** Why the tree was refused at read-back; empty where it was read. */
   readonly refusedCauses: readonly string[];
+  /** Why the commit gate lets nothing out; empty where it does. */
+  readonly gateCauses: readonly string[];
 };
 
 /**
@@ -28,6 +30,9 @@ export function conclude(ending: Ending): { readonly conclusion: Conclusion; rea
   if (stopReason !== "finished")
     return { conclusion: conclusionOf(stopReason), cause: ending.detail || stopCauses[stopReason] };
   if (ending.changedPaths.length === 0) return { conclusion: "neutral", cause: stopCauses.nothing_to_do };
+  if (ending.gateCauses.length > 0) {
+    return { conclusion: "action_required", cause: gateCause(ending.gateCauses) };
+  }
   if (ending.verifyCommand === null) {
     return {
       conclusion: "neutral",
@@ -56,6 +61,10 @@ export function conclude(ending: Ending): { readonly conclusion: Conclusion; rea
   }
   return { conclusion: "success", cause: "the tests pass on a fresh tree of the base and the change" };
 }
+
+/** In one sentence what the commit gate has against a change. */
+export const gateCause = (causes: readonly string[]): string =>
+  `the commit gate stopped the change: ${firstOf(causes)}`;
 
 const namedAtMost = 5;
 

@@ -32,8 +32,9 @@ export function decidePaths(
 
 function decide(deps: RunDeps, { run, repositoryPolicies, isApproved }: Decider, change: FileChange): Decision {
   const { tool, kind } = toolFor(change);
-  const { path } = change;
-  const fact: PathFact = { requested: path, resolved: path, class: "file", symlink: false, kind };
+  const { path, after } = change;
+  const symlink = after?.mode === "120000";
+  const fact: PathFact = { requested: path, resolved: path, class: "file", symlink, kind };
   const request = {
     principal: { kind: "run", runId: run.runId },
     requestedBy: run.requester,

@@ -1,6 +1,7 @@
 import { attribute, type ChangeSet, emptyChangeSet, splitByAuthority } from "../domain/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { decidePaths, deciderOf } from "./decide-paths.ts";
+import { gateFiles } from "./gate-files.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { WithheldChange } from "./run-report.ts";
@@ -18,13 +19,20 @@ export type ReadBack = {
 
 const nothingRead: ReadBack = { authorized: emptyChangeSet, leftOut: [], withheld: [], refusedCauses: [] };
 
-/** Reads the whole tree once and keeps what authorized actions produced (SEC-91) and the policy lets out (AUD-21). */
+/** Reads the whole tree once; keeps what authorized actions produced (SEC-91) and policy and commit gate let out (AUD-21). */
 export async function readBack(deps: RunDeps, session: Session, workspace: Workspace): Promise<ReadBack> {
   const reading = await workspace.readBack();
   if (reading.kind === "refused") return { ...nothingRead, refusedCauses: reading.causes };
   const { authorized, leftOut } = splitByAuthority(reading.changeSet, attribute(session.recorded));
-  const { allowed, withheld } = decidePaths(deps, deciderOf(session), authorized.changes);
-  return { ...nothingRead, authorized: { changes: allowed }, leftOut: leftOut.map(({ path }) => path), withheld };
+  const decider = deciderOf(session);
+  const decided = decidePaths(deps, decider, authorized.changes);
+  const gated = await gateFiles(deps, session, decided.allowed, decider.isApproved);
+  return {
+    ...nothingRead,
+    authorized: { changes: gated.allowed },
+    leftOut: leftOut.map(({ path }) => path),
+    withheld: [...decided.withheld, ...gated.withheld],
+  };
 }
 
 /** Where the tree could not be read: the work as it is on record, to be kept and never called verified. */

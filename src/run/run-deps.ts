@@ -4,6 +4,7 @@ import type {
   ChangeSet,
   Conclusion,
   IdSource,
+  Redactor,
   RepositoryRef,
   Requester,
   RunId,
@@ -73,6 +74,8 @@ export type RunDeps = IdSource & {
   /** Keeps a patch that the store can't take; answers with where it is. */
   readonly keepPatchOutside: (runId: RunId, patch: string) => Promise<string>;
   readonly onEvent: (event: RunEvent) => void;
+  /** Knows the live secrets: nothing with one of them is published. */
+  readonly redactor: Redactor;
 };
 
 /** What is asked for: a repository, an issue, and who asks. */

@@ -10,6 +10,7 @@ import { verifyStored } from "../ledger/index.ts";
 import { conclude } from "./conclude.ts";
 import { diffStat } from "./diff-stat.ts";
 import { judgedPaths } from "./judged-paths.ts";
+import { passGate } from "./pass-gate.ts";
 import type { ReadBack } from "./read-back.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { recordEnd, recordPhase } from "./run-record.ts";
@@ -34,11 +35,19 @@ export type Verdict = {
   readonly cause: string;
   readonly patch: string;
   readonly diffStat: RunReport["diffStat"];
+  /** Why the commit gate lets nothing of it out; empty where it does. */
+  readonly gateCauses: readonly string[];
 };
 
 /** Concludes, and words the work as a patch. Changes nothing. */
 export async function judge(deps: RunDeps, session: Session, result: Result): Promise<Verdict> {
   const { authorized, refusedCauses } = result.readBack;
+  const patch = authorized.changes.length === 0 ? "" : await deps.workspace.renderPatch(session.base, authorized);
+  const change = { changeSet: authorized, diffStat: diffStat(patch) };
+  const { title, summary } = result.end;
+  const texts = Object.entries({ title, summary }).map(([name, text]) => ({ name: `the ${name}`, text }));
+  const gate = await passGate(deps, session, { ...change, texts });
+  const gateCauses = gate.kind === "refused" ? gate.causes : [];
   const judged = conclude({
     stopReason: result.end.stopReason,
     detail: result.end.detail,
@@ -48,9 +57,9 @@ export async function judge(deps: RunDeps, session: Session, result: Result): Pr
     after: result.after,
     weakenedPaths: judgedPaths(authorized.changes, await testCommands(deps, session)),
     refusedCauses,
+    gateCauses,
   });
-  const patch = authorized.changes.length === 0 ? "" : await deps.workspace.renderPatch(session.base, authorized);
-  return { ...judged, patch, diffStat: diffStat(patch) };
+  return { ...judged, patch, diffStat: change.diffStat, gateCauses };
 }
 
 /** A run whose end is known: its result, what is concluded from it and what was published. */

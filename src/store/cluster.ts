@@ -3,7 +3,7 @@ import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { CountersignError, type RandomBytes } from "../domain/index.ts";
+import { CountersignError, type RandomBytes, Secret } from "../domain/index.ts";
 import type { PostgresPrograms } from "./postgres-programs.ts";
 import { makeFolder, neededBytes, refuseFullDisk, type StorePlace } from "./service-folder.ts";
 
@@ -129,13 +129,19 @@ async function sync(folder: string): Promise<void> {
   await handle.sync();
 }
 
+const passwordFile = "database-password";
+
+/** The embedded server's password, once it was made: nobody else is to see it (SEC-103). */
+export const readEmbeddedPassword = async (home: string): Promise<Secret> =>
+  new Secret((await readFile(join(home, "keys", passwordFile), "utf8")).trim());
+
 /**
  * The server's password: made once, kept in `keys` (0600). Throws `KEYS_UNUSABLE` where the cluster is there and its
  * password isn't.
  */
 export async function preparePassword(randomBytes: RandomBytes, place: StorePlace): Promise<string> {
   await makeFolder(place.keys, 0o700);
-  const path = join(place.keys, "database-password");
+  const path = join(place.keys, passwordFile);
   const known = (await readFile(path, "utf8").catch(() => "")).trim();
   if (known !== "") return known;
   if (await stat(place.cluster).catch(() => null)) {

@@ -6,6 +6,7 @@
  * Never: no decision and no hash is made here; what an entry says is for `ledger` to know. No other room changes the schema.
  */
 export { advisoryLocks } from "./advisory-locks.ts";
+export { readEmbeddedPassword } from "./cluster.ts";
 export type { Database, Transaction } from "./database.ts";
 export { endAbandonedServers } from "./embedded-server.ts";
 export { openStore, type StoreDeps, type StoreOptions } from "./open-store.ts";

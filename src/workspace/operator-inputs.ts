@@ -1,12 +1,9 @@
 import { readdirSync, realpathSync, statSync } from "node:fs";
-import { CountersignError } from "../domain/index.ts";
+import { CountersignError, hasSecretShape, isSecretName } from "../domain/index.ts";
 import type { Toolchain } from "./sandbox-flags.ts";
 
-/** SEC-101, by name; ACI-56 asks for a part of it. */
-const secretName = /KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE|DSN/i;
-/** SEC-101, by shape, as far as one value can show it. */
-const secretShape =
-  /gh[pousr]_[A-Za-z0-9._-]{36}|github_pat_[A-Za-z0-9_]{22}|eyJ[\w-]+\.eyJ[\w-]+|-----BEGIN [A-Z ]*PRIVATE KEY|(AKIA|ASIA)[A-Z0-9]{16}|npm_[A-Za-z0-9]{36}|sk-[A-Za-z0-9_-]{20}|xox[abprs]-|glpat-|:\/\/[^/\s:@]+:[^/\s@]+@/;
+/** One value, unlike a text, is no example: whatever stands before the host of an address is meant. */
+const hasUrlPassword = (value: string): boolean => (URL.parse(value)?.password ?? "") !== "";
 
 const refuse = (cause: string): never => {
   throw new CountersignError("CONFIG_INVALID", cause);
@@ -16,9 +13,8 @@ const refuse = (cause: string): never => {
 export function checkedEnvironment(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(environment)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) refuse(`\`${name}\` is no name of a variable`);
-    if (secretName.test(name))
-      refuse(`the variable \`${name}\` may not enter the sandbox: its name is that of a secret`);
-    if (secretShape.test(value))
+    if (isSecretName(name)) refuse(`the variable \`${name}\` may not enter the sandbox: its name is that of a secret`);
+    if (hasSecretShape(value) || hasUrlPassword(value))
       refuse(`the variable \`${name}\` may not enter the sandbox: its value looks like a secret`);
     if (value.includes("\0")) refuse(`the value of \`${name}\` holds a NUL`);
   }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createOpenAiModel, delay, type ModelEvent, type ModelRequest, untrusted } from "../../src/agent/index.ts";
-import { CountersignError } from "../../src/domain/index.ts";
+import { CountersignError, createRedactor, type Redactor, Secret } from "../../src/domain/index.ts";
 import { type Answerer, asEvents, sendJson, sendStream, startModelServer } from "../support/model-server.ts";
 
 const key = `k-${randomBytes(12).toString("hex")}`;
@@ -21,11 +21,16 @@ const goodChunks = [
 const sendGood: Answerer = (response) => sendStream(response, asEvents(goodChunks));
 
 /** A client whose pauses are noted and not waited for. */
-function aClient(baseUrl: string, changes: { apiKey?: string | null; silenceMs?: number } = {}) {
+function aClient(
+  baseUrl: string,
+  changes: { apiKey?: string | null; silenceMs?: number } = {},
+  redactor: Redactor = createRedactor([]),
+) {
   const waits: number[] = [];
   const deps = {
     clock: () => Date.UTC(2026, 0, 1),
     randomBytes: (count: number) => new Uint8Array(count),
+    redactor,
     delay: (waitMs: number) => {
       waits.push(waitMs);
       return Promise.resolve();
@@ -112,6 +117,30 @@ describe("a request", () => {
       { role: "tool", tool_call_id: "a", content: "[tool_result; begins d]\ndone\n[ends d]\n\nHurry." },
       { role: "assistant", content: "So" },
     ]);
+  });
+
+  test("holds no live secret in any encoding, and every other text as it is (SEC-100)", async () => {
+    await using server = await startModelServer(sendGood);
+    const live = "a live secret of this service";
+    const encoded = Buffer.from(live).toString("base64");
+    const shaped = ["ghp", "aB3".repeat(12)].join("_");
+    const origin = { kind: "tool_result", authorId: null, authorCanWrite: false } as const;
+    const messages: ModelRequest["messages"] = [
+      { kind: "user", text: `see ${live}` },
+      { kind: "assistant", text: "", toolCalls: [{ id: "a", name: "run_command", arguments: `{"a":"${live}"}` }] },
+      { kind: "tool", toolCallId: "a", content: untrusted(`${encoded} ${shaped}`, origin), delimiter: "d", notice: live },
+    ];
+
+    await aClient(server.baseUrl, {}, createRedactor([new Secret(live)])).model(
+      { ...request, messages },
+      () => {},
+      never,
+    );
+
+    const sent = JSON.stringify(server.received[0]?.body["messages"]);
+    expect(sent).toContain(shaped);
+    expect(sent.match(/\[redacted\]/g)).toHaveLength(4);
+    for (const form of [live, encoded.slice(0, 36)]) expect(sent).not.toContain(form);
   });
 
   test("tells of each piece of the answer as an event", async () => {
@@ -391,7 +420,8 @@ describe("an abort", () => {
     const controller = new AbortController();
     const reason = new CountersignError("ABORTED", "stopped");
     await using server = await startModelServer((response) => sendJson(response, 503, {}));
-    const deps = { clock: () => 0, randomBytes: (count: number) => new Uint8Array(count), delay };
+    const redactor = createRedactor([]);
+    const deps = { clock: () => 0, randomBytes: (count: number) => new Uint8Array(count), delay, redactor };
     const options = { baseUrl: server.baseUrl, apiKey: key, model: "m", silenceMs: 20_000 };
     const stopAtPause = ({ kind }: ModelEvent): void => {
       if (kind === "discarded") setImmediate(() => controller.abort(reason));

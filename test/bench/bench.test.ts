@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BenchReport, rowNames, runBench } from "../../src/bench/index.ts";
-import { isCountersignError } from "../../src/domain/index.ts";
+import { createRedactor, isCountersignError } from "../../src/domain/index.ts";
 
 const root = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "countersign-bench-"));
@@ -16,7 +16,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const tables: string[] = [];
 
 function measure(only: string | null): Promise<BenchReport> {
-  const deps = { clock: () => Date.now(), randomBytes, notice: () => undefined, progress: () => undefined };
+  const redactor = createRedactor([]);
+  const deps = { clock: () => Date.now(), randomBytes, notice: () => undefined, progress: () => undefined, redactor };
   const settings = {
     home,
     policiesFolder: join(root, "policies", "standard"),

@@ -24,7 +24,7 @@ describe("a change that was read back", () => {
     });
   });
 
-  it("is left out where nobody, or another content, or another mode is on record", () => {
+  it("is left out where nobody, or another content, or another mode is on record (SEC-91, SEC-98)", () => {
     const executable = { ...change("b", "base", "1"), after: { ...change("b", "base", "1").after, mode: "100755" } };
 
     expect(split([change("a", "base", "1")]).leftOut).toEqual(["a"]);

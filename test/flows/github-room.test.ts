@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Fault } from "../../src/demo/index.ts";
-import { type FileChange, newActionId, newRunId, Secret } from "../../src/domain/index.ts";
+import { createRedactor, type FileChange, newActionId, newRunId, Secret } from "../../src/domain/index.ts";
 import {
   type Github,
   type GithubWrite,
@@ -35,6 +35,7 @@ beforeAll(async () => {
   github = openRoom(
     {
       clock: () => clockMs,
+      redactor: createRedactor([]),
       delay: async (waitMs) => {
         clockMs += waitMs;
         await Promise.resolve();

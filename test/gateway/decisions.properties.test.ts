@@ -12,7 +12,7 @@ import {
 } from "../../src/gateway/index.ts";
 import { noRepositoryPolicies, type PolicyEngine } from "../../src/policy/index.ts";
 import { createFakeWorkspace } from "../support/fake-workspace.ts";
-import { loadStandardFor, never } from "../support/gateway.ts";
+import { loadStandardFor, never, passed } from "../support/gateway.ts";
 import { createGithubWorld } from "../support/github-world.ts";
 import { publishedChanges, runBranch, sampleArguments } from "../support/sample-arguments.ts";
 import { startOfTime } from "../support/test-ledger.ts";
@@ -75,7 +75,7 @@ function aRun(changes: Partial<RunContext> = {}): RunContext {
     },
     github: createGithubWorld().writer,
     runBranch,
-    publishing: { changeSet: publishedChanges },
+    publishing: { changeSet: passed(publishedChanges) },
     isPathApproved: () => false,
     settings,
     approvalChannel: "terminal",

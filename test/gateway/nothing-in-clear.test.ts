@@ -3,7 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ActionOutcome, JsonObject } from "../../src/domain/index.ts";
 import { answerApproval } from "../../src/gateway/index.ts";
 import { anExecResult, createFakeWorkspace } from "../support/fake-workspace.ts";
-import { aPerson, approvalOf, call, hostCall, never, openTestGateway, type TestGateway } from "../support/gateway.ts";
+import {
+  aPerson,
+  approvalOf,
+  call,
+  hostCall,
+  never,
+  openTestGateway,
+  passed,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { aChange, createGithubWorld, seedFor } from "../support/github-world.ts";
 import { pushArguments, runBranch, sampleArguments } from "../support/sample-arguments.ts";
 
@@ -103,7 +112,10 @@ describe("what is not sealed", () => {
       for (const fault of ["none", "lost_after", "refused", "never_found"] as const) {
         const isBlind = fault === "never_found";
         const world = createGithubWorld([isBlind ? "lost_after" : fault], isBlind ? ["blind", "blind", "blind"] : []);
-        const run = await gateway.newRun(null, { github: seedFor(world, tool).writer, publishing: { changeSet } });
+        const run = await gateway.newRun(null, {
+          github: seedFor(world, tool).writer,
+          publishing: { changeSet: passed(changeSet) },
+        });
         states.add((await hostCall(gateway, run, tool, args)).state);
       }
     }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerApproval } from "../../src/gateway/index.ts";
 import type { RunContext } from "../../src/gateway/run-context.ts";
 import { disguise, names, oracle, type Verdict } from "../policy/oracle.ts";
-import { approvalOf, aYes, hostCall, never, openTestGateway, type TestGateway } from "../support/gateway.ts";
+import { approvalOf, aYes, hostCall, never, openTestGateway, passed, type TestGateway } from "../support/gateway.ts";
 import { aChange, aChangeSet, createGithubWorld, type GithubWorld } from "../support/github-world.ts";
 import { publishedChanges, pushArguments, runBranch } from "../support/sample-arguments.ts";
 
@@ -50,7 +50,11 @@ describe("push_commit decides every path once more (AUD-21, SEC-95)", () => {
   async function push(paths: readonly string[], changes: Partial<RunContext> = {}) {
     const changeSet = aChangeSet(...paths);
     world = createGithubWorld();
-    const run = await gateway.newRun(null, { github: world.writer, publishing: { changeSet }, ...changes });
+    const run = await gateway.newRun(null, {
+      github: world.writer,
+      publishing: { changeSet: passed(changeSet) },
+      ...changes,
+    });
     return { run, outcome: await hostCall(gateway, run, "push_commit", pushArguments(changeSet)) };
   }
 
@@ -84,7 +88,7 @@ describe("push_commit decides every path once more (AUD-21, SEC-95)", () => {
     const workflow = ".github/workflows/ci.yml";
     const link = { ...aChange(workflow), after: { ...aChange("x").after, mode: "120000" } };
     for (const change of [aChange(workflow, null), link]) {
-      const changeSet = { changes: [change] } as TestChangeSet;
+      const changeSet = { changes: [change] } as unknown as TestChangeSet;
       const { writer, sent } = createGithubWorld();
       const run = await gateway.newRun(null, { github: writer, publishing: { changeSet } });
 
@@ -216,7 +220,7 @@ describe("push_commit decides every path once more (AUD-21, SEC-95)", () => {
         const approved = new Set(changeSet.changes.filter((_, at) => approvals[at]).map(({ path }) => path));
         const { writer, sent } = createGithubWorld();
         const isPathApproved = (path: string): boolean => approved.has(path);
-        const context = { ...run, github: writer, publishing: { changeSet }, isPathApproved };
+        const context = { ...run, github: writer, publishing: { changeSet: passed(changeSet) }, isPathApproved };
 
         const { state } = await hostCall(gateway, context, "push_commit", pushArguments(changeSet));
 

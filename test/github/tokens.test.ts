@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Secret } from "../../src/domain/index.ts";
 import { mockGithub, place } from "../support/github-mock.ts";
-import { repository } from "./samples.ts";
+import { actionId, repository } from "./samples.ts";
 
 const mock = mockGithub();
 const never = new AbortController().signal;
@@ -193,4 +193,25 @@ it("no token or key stands in a request's line", async () => {
   await mock.reader().repository(never);
 
   expect(JSON.stringify(mock.lines)).not.toMatch(/planted|bearer|KEY/);
+});
+
+describe("the redactor (SEC-100, SEC-103)", () => {
+  it("knows a token as soon as it is minted, and goes over every text that is written", async () => {
+    const own = mockGithub();
+    own.replyInRepository("GET", "", good);
+    await own.reader().repository(never);
+    const minted = ["ghs", "planted1"].join("_");
+    const shaped = ["ghp", "aB3".repeat(12)].join("_");
+    const hidden = Buffer.from(minted).toString("hex");
+    own.redactor.learn(new Secret("a webhook's secret"));
+    own.replyInRepository("POST", "/issues/7/comments", { status: 201, body: {} });
+
+    expect(own.redactor.redactExact(`a ${hidden}`)).toBe("a [redacted]");
+    const body = `${minted} ${hidden} ${shaped} a webhook's secret`;
+    await own.writer().write({ tool: "create_comment", actionId, issue: 7, body }, never);
+
+    const sent = String(own.asked.at(-1)?.body["body"]);
+    expect(sent).toContain("[redacted] [redacted] [redacted] [redacted]");
+    for (const secret of [minted, hidden, shaped, "webhook"]) expect(sent).not.toContain(secret);
+  });
 });

@@ -32,7 +32,14 @@ const examples: Readonly<Record<(typeof protections)[number], readonly string[]>
     ".claude/settings.json",
     ".mcp.json",
   ],
-  editor_tasks: [".vscode/tasks.json", ".idea/workspace.xml", ".devcontainer/devcontainer.json"],
+  editor_tasks: [
+    ".vscode/tasks.json",
+    ".idea/workspace.xml",
+    ".devcontainer/devcontainer.json",
+    ".devcontainer.json",
+    "a.code-workspace",
+    ".exrc",
+  ],
   test_or_build: [
     "vitest.config.ts",
     "jest.config.js",
@@ -42,6 +49,26 @@ const examples: Readonly<Record<(typeof protections)[number], readonly string[]>
     ".husky/pre-commit",
     "tox.ini",
     "Dockerfile",
+  ],
+  secret_file: [
+    ".env",
+    ".env.production",
+    "deploy/.envrc",
+    "certs/server.pem",
+    "tls.key",
+    "id_rsa",
+    "home/.ssh/id_ed25519",
+    "id_deploy",
+  ],
+  generated: [
+    "node_modules/left-pad/index.js",
+    "packages/a/node_modules/b/c.js",
+    ".venv/bin/activate",
+    "src/__pycache__/a.pyc",
+    "dist/bundle.js",
+    "build/out.o",
+    "core",
+    "core.4711",
   ],
 };
 const ordinary = [
@@ -53,6 +80,12 @@ const ordinary = [
   "src/makefile.ts",
   "test/app.test.ts",
   "lock.json",
+  "src/build/plan.ts",
+  "environment.ts",
+  "id_card.ts",
+  "id_rsa.pub",
+  "core/index.ts",
+  "keys.md",
 ];
 
 describe("a protected path", () => {

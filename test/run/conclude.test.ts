@@ -11,6 +11,7 @@ const ending = (change: Partial<Ending> = {}): Ending => ({
   after: passed,
   weakenedPaths: [],
   refusedCauses: [],
+  gateCauses: [],
   ...change,
 });
 
@@ -22,6 +23,12 @@ describe("the conclusion of a run", () => {
   it.each<[string, Partial<Ending>, string, RegExp]>([
     ["the tests fail on the change", { after: { ...passed, exitCode: 1 } }, "failure", /exit code 1/],
     ["a signal ended the tests", { after: { ...passed, exitCode: null } }, "failure", /exit code none/],
+    [
+      "the commit gate stops the change",
+      { gateCauses: ["a secret", "b", "c", "d", "e", "f"] },
+      "action_required",
+      /a secret.* and 1 more/,
+    ],
     ["the tests passed their time", { after: { ...passed, exitCode: null, timedOut: true } }, "failure", /time limit/],
     ["the tests were not run", { after: null }, "neutral", /did not run/],
     ["the tests were not run on the base", { before: null }, "neutral", /on the base/],

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import nock from "nock";
 import { afterEach, beforeEach, expect } from "vitest";
-import { Secret } from "../../src/domain/index.ts";
+import { createRedactor, type Redactor, Secret } from "../../src/domain/index.ts";
 import {
   type Github,
   type GithubReader,
@@ -66,6 +66,8 @@ export type GithubMock = {
   readonly replyInRepository: (method: string, path: string, ...replies: readonly Reply[]) => void;
   /** The same for a path beside the REST API, such as GraphQL's. */
   readonly replyBeside: (method: string, path: string, ...replies: readonly Reply[]) => void;
+  /** Of the room under test. */
+  readonly redactor: Redactor;
   readonly now: () => number;
   readonly pass: (timeMs: number) => void;
 };
@@ -174,11 +176,13 @@ export function mockGithub(): GithubMock {
       });
   }
 
+  const redactor = createRedactor([]);
   const github = (settings: Partial<GithubSettings> = {}): Github =>
     openGithub(
       {
         clock: () => now,
         timeoutSignal,
+        redactor,
         delay: async (waitMs, signal) => {
           signal.throwIfAborted();
           waits.push(waitMs);
@@ -194,6 +198,7 @@ export function mockGithub(): GithubMock {
     for (const one of replies) replyOnce(apiUrl, { method, path }, one);
   };
   return {
+    redactor,
     asked,
     minted,
     askedForBot,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createOpenAiModel } from "../../src/agent/index.ts";
 import { openService } from "../../src/app/index.ts";
-import { Secret } from "../../src/domain/index.ts";
+import { createRedactor, Secret } from "../../src/domain/index.ts";
 import type { ApartSettings } from "./github-service.ts";
 
 /**
@@ -12,15 +12,16 @@ const settings = JSON.parse(Buffer.concat(await process.stdin.toArray()).toStrin
 const say = (line: string): void => void process.stdout.write(`${line.replaceAll("\n", " ")}\n`);
 const delay = (): Promise<void> => Promise.resolve();
 const { baseUrl, model } = settings.model;
+const redactor = createRedactor([new Secret(settings.github.privateKey)]);
 const stop = new AbortController();
 process.on("SIGTERM", () => stop.abort(new Error("SIGTERM")));
 
 await using service = await openService(
-  { clock: Date.now, randomBytes, notice: (line) => say(`trouble ${line}`) },
+  { clock: Date.now, randomBytes, notice: (line) => say(`trouble ${line}`), redactor },
   {
     ...settings.plain,
     model: createOpenAiModel(
-      { clock: Date.now, randomBytes, delay },
+      { clock: Date.now, randomBytes, delay, redactor },
       { baseUrl, apiKey: null, model, silenceMs: 60_000 },
     ),
     modelName: model,

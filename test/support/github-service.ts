@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { createOpenAiModel } from "../../src/agent/index.ts";
 import { openService, type Service, type ServiceSettings } from "../../src/app/index.ts";
 import { type LocalGithub, startLocalGithub, startScriptedModel, writeSampleRepository } from "../../src/demo/index.ts";
-import { Secret } from "../../src/domain/index.ts";
+import { createRedactor, type Redactor, Secret } from "../../src/domain/index.ts";
 import type { RunEvent } from "../../src/run/index.ts";
 import { type Countersign, openCountersign } from "./countersign.ts";
 
@@ -155,9 +155,9 @@ function apartSettings(
   };
 }
 
-function serviceSettings(parts: Parts, changes: Partial<PlainSettings>): ServiceSettings {
+function serviceSettings(parts: Parts, changes: Partial<PlainSettings>, redactor: Redactor): ServiceSettings {
   const { plain, model, github } = apartSettings(parts, changes);
-  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve() };
+  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve(), redactor };
   return {
     ...plain,
     model: createOpenAiModel(deps, { baseUrl: model.baseUrl, apiKey: null, model: model.model, silenceMs: 30_000 }),
@@ -236,8 +236,9 @@ async function startService(place: Parts, changes: Partial<PlainSettings>): Prom
     },
     onTrouble: (line: string, error: unknown) => void troubles.push(`${line}: ${String((error as Error).stack)}`),
   };
-  const deps = { clock: Date.now, randomBytes, notice: (line: string) => void troubles.push(line) };
-  const service = await openService(deps, serviceSettings(place, changes), hooks, never);
+  const redactor = createRedactor([new Secret(place.github.app.privateKey), new Secret(place.webhookSecret)]);
+  const deps = { clock: Date.now, randomBytes, notice: (line: string) => void troubles.push(line), redactor };
+  const service = await openService(deps, serviceSettings(place, changes, redactor), hooks, never);
   if (service.webhookUrl !== null) place.github.setWebhook({ url: service.webhookUrl, secret: place.webhookSecret });
   const heard = (holds: () => boolean): Promise<void> =>
     new Promise((done) => {

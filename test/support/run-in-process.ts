@@ -2,9 +2,12 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { createOpenAiModel } from "../../src/agent/index.ts";
 import { type CountersignSettings, openRuns } from "../../src/app/index.ts";
+import { createRedactor } from "../../src/domain/index.ts";
 import { type AskApproval, type RunReport, runLocally } from "../../src/run/index.ts";
 import type { Countersign } from "./countersign.ts";
 import { visibleText } from "./texts.ts";
+
+const redactor = createRedactor([]);
 
 type Asked = {
   readonly repository: string;
@@ -17,7 +20,7 @@ type Asked = {
 
 /** What a model server at this address is asked with: no pause between attempts. */
 function settingsOf({ home, environment }: Countersign, { baseUrl, silenceMs, settings }: Omit<Asked, "repository">) {
-  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve() };
+  const deps = { clock: Date.now, randomBytes, delay: () => Promise.resolve(), redactor };
   return {
     home,
     databaseUrl: environment["DATABASE_URL"] ?? null,
@@ -34,7 +37,7 @@ const never = new AbortController().signal;
 
 /** A run in this process, with a model that is given up after a silence of the caller's choice. */
 export async function runInProcess(countersign: Countersign, asked: Asked): Promise<RunReport> {
-  const deps = { clock: Date.now, randomBytes, notice: () => undefined };
+  const deps = { clock: Date.now, randomBytes, notice: () => undefined, redactor };
   const hooks = { onEvent: () => undefined, askApproval: asked.askApproval ?? null };
   await using runs = await openRuns(deps, settingsOf(countersign, asked), hooks, never);
   const issue = { title: visibleText("Write a note", "issue_title"), body: visibleText("Write a note"), request: null };
@@ -45,7 +48,7 @@ export async function runInProcess(countersign: Countersign, asked: Asked): Prom
 /** Opens all that a run needs, and closes it: what a start says about runs that were left behind. */
 export async function settleInProcess(countersign: Countersign): Promise<readonly string[]> {
   const lines: string[] = [];
-  const deps = { clock: Date.now, randomBytes, notice: (line: string) => void lines.push(line) };
+  const deps = { clock: Date.now, randomBytes, notice: (line: string) => void lines.push(line), redactor };
   const settings = settingsOf(countersign, { baseUrl: "http://127.0.0.1:9/v1", silenceMs: 1 });
   const hooks = { onEvent: () => undefined, askApproval: null };
   await (await openRuns(deps, settings, hooks, never))[Symbol.asyncDispose]();

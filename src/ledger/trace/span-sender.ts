@@ -1,6 +1,7 @@
-import { type Clock, isCountersignError } from "../../domain/index.ts";
+import { type Clock, isCountersignError, type Redactor } from "../../domain/index.ts";
 import type { Store, Transaction } from "../../store/index.ts";
 import { postSpans, type SpanReceiver } from "./post-spans.ts";
+import { redactedSpan } from "./redacted-span.ts";
 import { type ClaimedSpan, claimSpans, markRefused, markSent, pendingSpans } from "./span-outbox.ts";
 
 export type SpanSenderDeps = {
@@ -10,6 +11,7 @@ export type SpanSenderDeps = {
   readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
   /** Told once when the receiver begins to fail, and of each span that it refused for good. */
   readonly notice: (line: string) => void;
+  readonly redactor: Pick<Redactor, "redact">;
 };
 
 export type SpanSenderSettings = SpanReceiver & { readonly publicUrl: string | null };
@@ -125,7 +127,7 @@ async function sendClaimed(sender: Sender, tx: Transaction, signal: AbortSignal)
   // One that was refused before goes alone: it must not hold up the others again.
   const fresh = claimed.filter(({ refusals }) => refusals === 0);
   for (const group of [fresh, ...claimed.filter(({ refusals }) => refusals > 0).map((one) => [one])]) {
-    await deliver(settings, group, tally, signal);
+    await deliver(sender, group, tally, signal);
   }
   await markSent(tx, tally.sent, deps.clock());
   for (const one of tally.refused) {
@@ -140,13 +142,14 @@ async function sendClaimed(sender: Sender, tx: Transaction, signal: AbortSignal)
 
 /** Sends a group; where it is refused, its halves, until the span that is not wanted stands alone. */
 async function deliver(
-  settings: SpanSenderSettings,
+  sender: Sender,
   group: readonly ClaimedSpan[],
   tally: Tally,
   signal: AbortSignal,
 ): Promise<void> {
   if (group.length === 0 || tally.trouble !== null) return;
-  const spans = group.map(({ outgoing }) => outgoing);
+  const { settings, deps } = sender;
+  const spans = group.map(({ outgoing }) => redactedSpan(deps.redactor, outgoing));
   const verdict = await postSpans(settings, spans, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
     return { kind: "unavailable", code: aborted.trouble ?? "" } as const;
@@ -156,7 +159,7 @@ async function deliver(
   else if (group.length === 1) tally.refused.push(...group);
   else {
     const middle = Math.ceil(group.length / 2);
-    await deliver(settings, group.slice(0, middle), tally, signal);
-    await deliver(settings, group.slice(middle), tally, signal);
+    await deliver(sender, group.slice(0, middle), tally, signal);
+    await deliver(sender, group.slice(middle), tally, signal);
   }
 }

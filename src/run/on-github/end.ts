@@ -79,7 +79,7 @@ export async function endEarly(
   const run = { runId: row.run_id, traceId: row.trace_id, attempt: row.attempt };
   await reporter.settled();
   const patch = await recordedPatch(deps, job);
-  const none = { pullRequest: null, leftOut: [], withheld: [] };
+  const none = { pullRequest: null, leftOut: [], withheld: [], gateCauses: [] };
   const told = { conclusion, cause, patch, diffStat: diffStat(patch), remedy, ...none };
   await reporter.end(await statusEnd(deps, job, told), { turns: 0, inputTokens: 0, outputTokens: 0 });
   await settleOpenActions(deps, run, lease, conclusion === "cancelled" ? "stop" : "crash");

@@ -15,9 +15,12 @@ import { commitMessage, type PullRequestTextFacts, pullRequestText, pullRequestT
 /** What was asked for, by whom and where, as the pull request tells it. */
 export type Asked = Pick<PullRequestTextFacts, "issue" | "requester" | "event" | "askedAt" | "textDigest">;
 
-/** Whether the model finished its work and there is something of it: all else is kept as a patch (GH-92). */
-export const isWorthPublishing = ({ end, readBack }: Result): boolean =>
-  end.stopReason === "finished" && readBack.authorized.changes.length > 0 && readBack.refusedCauses.length === 0;
+/** Whether the model finished its work, and there is something of it that may leave: all else is kept as a patch (GH-92). */
+export const isWorthPublishing = ({ end, readBack }: Result, { gateCauses }: Verdict): boolean =>
+  end.stopReason === "finished" &&
+  readBack.authorized.changes.length > 0 &&
+  readBack.refusedCauses.length === 0 &&
+  gateCauses.length === 0;
 
 /** What is published of a result, in words and bytes. */
 export async function publicationOf(
@@ -65,6 +68,7 @@ export async function publicationOf(
   };
   const title = pullRequestTitle(result.end.title, asked.issue);
   return {
+    session,
     changeSet: authorized,
     repositoryPolicies: session.context.repositoryPolicies,
     base: { ...base, treeSha: session.base.treeSha },

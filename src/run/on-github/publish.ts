@@ -1,14 +1,19 @@
 import type { ChangeSet, Conclusion, JsonObject } from "../../domain/index.ts";
 import type { RunContext } from "../../gateway/index.ts";
 import type { RepositoryPolicies } from "../../policy/index.ts";
+import { gateCause } from "../conclude.ts";
+import { gateRemedy, passGate } from "../pass-gate.ts";
 import type { RunDeps } from "../run-deps.ts";
 import type { RunReport } from "../run-report.ts";
+import type { Session } from "../session.ts";
 import type { GithubJob } from "./github-job.ts";
 import { type HostWrite, standingWrites, writeAsHost } from "./host-actions.ts";
 import { type Closed, closed } from "./last-gate.ts";
 
 /** All that is needed to publish one change set as one pull request. */
 export type Publication = {
+  /** Whose base and limits the commit gate goes by. */
+  readonly session: Session;
   readonly changeSet: ChangeSet;
   /** Those of the base: every path is decided again (AUD-21). */
   readonly repositoryPolicies: RepositoryPolicies;
@@ -32,8 +37,8 @@ export type Publisher = Pick<GithubJob, "branch" | "context">;
 export type Unpublished = Closed & { readonly branch: string | null };
 
 /**
- * Commit, check run on it, pull request: each an action through the gateway, and each done once: what an earlier worker has
- * brought to stand is taken from the record (GH-80, AUD-8).
+ * Commit, check run on it, pull request, once the commit gate let files and texts through: each an action through the gateway,
+ * and each done once: what an earlier worker has brought to stand is taken from the record (GH-80, AUD-8).
  */
 export async function publish(
   deps: RunDeps,
@@ -41,8 +46,12 @@ export async function publish(
   publication: Publication,
   signal: AbortSignal,
 ): Promise<Published | Unpublished> {
-  const { changeSet, repositoryPolicies } = publication;
-  const context: RunContext = { ...job.context, repositoryPolicies, publishing: { changeSet } };
+  const { repositoryPolicies } = publication;
+  const gate = await passGate(deps, publication.session, { ...publication, texts: textsOf(job, publication) });
+  if (gate.kind === "refused") {
+    return { ...closed("action_required", gateCause(gate.causes), gateRemedy), branch: null };
+  }
+  const context: RunContext = { ...job.context, repositoryPolicies, publishing: { changeSet: gate.changeSet } };
   const commit = await once(deps, context, "push_commit", () => pushArguments(job, publication), signal);
   if (commit.kind !== "done") return notPublished(commit, null);
   const headSha = textOf(commit.result, "commit_sha");
@@ -57,6 +66,15 @@ export async function publish(
   await rememberPullRequest(deps, job, pullRequest);
   return { kind: "published", pullRequest };
 }
+
+/** All that people read of it (SEC-97). */
+const textsOf = ({ branch }: Publisher, { title, message, body, check }: Publication) => [
+  { name: "the branch", text: branch },
+  { name: "the title", text: title },
+  { name: "the commit message", text: message },
+  { name: "the body", text: body },
+  { name: "the check run", text: `${check.title}\n${check.summary}` },
+];
 
 /** The write, unless the record shows that it stands. */
 async function once(

@@ -81,7 +81,7 @@ type Outcome = { readonly verdict: Verdict; readonly pullRequest: RunReport["pul
 
 async function publishJudged(deps: PublishingDeps, target: Target, ended: Ended, lost: AbortSignal): Promise<Outcome> {
   const { session, verdict, result } = ended;
-  if (!isWorthPublishing(result)) return { verdict, pullRequest: null };
+  if (!isWorthPublishing(result, verdict)) return { verdict, pullRequest: null };
   session.onPhase("publish");
   await recordPhase(deps, session.run, session.lease, "publish");
   const gate = await placeGate(target, target.base, lost);

@@ -2,6 +2,7 @@ import { isCountersignError, type RunId } from "../../domain/index.ts";
 import { carry, timeLimit } from "../carry.ts";
 import { holdLease } from "../lease.ts";
 import { isOutage } from "../outage.ts";
+import { gateRemedy } from "../pass-gate.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
@@ -127,7 +128,7 @@ async function conclude(
 ): Promise<WorkedOn> {
   const { result, verdict } = ended;
   session.used = ended.used;
-  if (!isWorthPublishing(result)) {
+  if (!isWorthPublishing(result, verdict)) {
     return finish(deps, live, session, { result, verdict, pullRequest: null, remedy: remedyOf(ended) });
   }
   session.onPhase("publish");
@@ -168,6 +169,7 @@ async function gateOf(deps: GithubRunDeps, { job, stop, lost }: Live, base: Prep
 }
 
 function remedyOf({ result, verdict }: KeptResult): string | null {
+  if (verdict.gateCauses.length > 0) return gateRemedy;
   if (verdict.conclusion === "neutral" && result.readBack.authorized.changes.length === 0) return null;
   return askAgain;
 }

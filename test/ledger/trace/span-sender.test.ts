@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type NewEntry, Secret } from "../../../src/domain/index.ts";
+import { createRedactor, type NewEntry, Secret } from "../../../src/domain/index.ts";
 import {
   type Ledger,
   lostSpans,
@@ -64,7 +64,8 @@ const untilAborted = (signal: AbortSignal): Promise<never> =>
 /** A sender that waits for ever between rounds: what it sends it sends in `flush`, or in its first round. */
 function start(settings: Partial<SpanSenderSettings> = {}, delay = untilPaused, where: Store = store) {
   const notices: string[] = [];
-  const deps = { store: where, clock: () => test.now.ms, delay, notice: (line: string) => void notices.push(line) };
+  const notice = (line: string): void => void notices.push(line);
+  const deps = { store: where, clock: () => test.now.ms, delay, notice, redactor: createRedactor([]) };
   const sender: SpanSender = startSpanSender(deps, {
     url: `${receiver.url}/v1/traces`,
     protocol: "http/json",
