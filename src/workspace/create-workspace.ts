@@ -26,7 +26,7 @@ import { FolderSteps, openRoot } from "./tree-folders.ts";
 import type { TreeLimits } from "./tree-limits.ts";
 import { fingerprintOf, readBack, readChanges } from "./tree-reading.ts";
 import type { TreePlace } from "./tree-walk.ts";
-import type { BaseTree, ExecRequest, Workspace } from "./workspace.ts";
+import type { BaseTree, ExecRequest, TreeReading, Workspace } from "./workspace.ts";
 import { writeNewFile } from "./write-entry.ts";
 
 export type WorkspaceOptions = {
@@ -135,6 +135,14 @@ function assemble(
       throw error;
     }
   };
+  const takeChanges = async (): Promise<TreeReading> => {
+    const { walked, reading } = await readChanges(treePlace, tree.known, commandStartedAtMs);
+    if (reading.kind === "refused") return reading;
+    tree.known.clear();
+    for (const [path, file] of walked.files) tree.known.set(path, file);
+    commandStartedAtMs = Number.MAX_SAFE_INTEGER;
+    return reading;
+  };
   const runOnTree = (request: ExecRequest, signal: AbortSignal, extras?: SetupExtras) => {
     // the earliest start since the tree was last read: what is younger than that may have changed unseen
     commandStartedAtMs = Math.min(commandStartedAtMs, Date.now());
@@ -179,14 +187,11 @@ function assemble(
           await removeFolder(folder);
         }
       }),
-    takeChanges: () =>
+    takeChanges: () => write(takeChanges),
+    markSetUp: () =>
       write(async () => {
-        const { walked, reading } = await readChanges(treePlace, tree.known, commandStartedAtMs);
-        if (reading.kind === "refused") return reading;
-        tree.known.clear();
-        for (const [path, file] of walked.files) tree.known.set(path, file);
-        commandStartedAtMs = Number.MAX_SAFE_INTEGER;
-        return reading;
+        const reading = await takeChanges();
+        return reading.kind === "refused" ? reading : { kind: "marked", made: reading.changeSet.changes.length };
       }),
     fingerprint: () => read(() => fingerprintOf(tree.known)),
     readBack: () => write(() => readBack(treePlace)),

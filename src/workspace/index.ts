@@ -28,6 +28,7 @@ export type {
   FileRead,
   FileWrite,
   PathResolution,
+  SetUpMark,
   SetupRequest,
   SetupResult,
   TreeReading,

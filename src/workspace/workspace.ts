@@ -76,6 +76,11 @@ export type TreeReading =
   | { readonly kind: "read"; readonly changeSet: ChangeSet; readonly fingerprint: string }
   | { readonly kind: "refused"; readonly causes: readonly string[] };
 
+/** What was made by the setup, or what makes the tree unusable (SEC-88). */
+export type SetUpMark =
+  | { readonly kind: "marked"; readonly made: number }
+  | { readonly kind: "refused"; readonly causes: readonly string[] };
+
 /**
  * A run's ephemeral checkout and its sandbox. Host file calls and sandboxed commands exclude each other: a call waits
  * until the other kind has ended. Disposing it ends every process and removes the folder.
@@ -106,6 +111,10 @@ export type Workspace = AsyncDisposable & {
   setUp(request: SetupRequest, signal: AbortSignal): Promise<SetupResult>;
   /** What changed since the last call (or since the export): what the action just executed is put down to. */
   takeChanges(): Promise<TreeReading>;
+  /**
+   * To be called once, after the setup and before anything else has worked on the tree: what the setup made is put down to nobody.
+   */
+  markSetUp(): Promise<SetUpMark>;
   /** SHA-256 over path, mode and blob id of every file as last known. */
   fingerprint(): Promise<string>;
   /** The whole tree against the base, every byte hashed (SEC-85 to SEC-90). */

@@ -7,6 +7,7 @@ import type {
   FileRead,
   FileWrite,
   PathResolution,
+  SetUpMark,
   SetupRequest,
   TreeReading,
   Workspace,
@@ -138,6 +139,11 @@ export function createFakeWorkspace(
       const changeSet = differences(known);
       known = new Map(files);
       return { kind: "read", changeSet, fingerprint: fingerprint() };
+    }),
+    markSetUp: asks((): SetUpMark => {
+      const made = differences(known).changes.length;
+      known = new Map(files);
+      return { kind: "marked", made };
     }),
     fingerprint: asks(fingerprint),
     readBack: asks(
