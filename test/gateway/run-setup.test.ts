@@ -42,7 +42,9 @@ describe("run_setup", () => {
         changed_count: 1,
       },
     });
-    expect(done.text).toMatch(/^ok: `npm ci` ended with exit code 0; 5 ms; network: registry\.example\nadded 1 package$/);
+    expect(done.text).toMatch(
+      /^ok: `npm ci` ended with exit code 0; 5 ms; network: registry\.example\nadded 1 package$/,
+    );
   });
 
   it("leaves counts and codes of ours to the ledger in clear, and no name that a repository chose", async () => {
