@@ -71,6 +71,7 @@ const SetupRecord = z.object({
   looked_in: z.array(z.string()),
   asked: z.array(z.object({ host: z.string().nullable(), outcome: z.string() })),
   unusable: z.array(z.string()),
+  refused: z.array(z.string()),
 });
 
 function failureOf(outcome: ActionOutcome, command: string): CountersignError | null {
@@ -80,7 +81,7 @@ function failureOf(outcome: ActionOutcome, command: string): CountersignError | 
     return new CountersignError("SETUP_FAILED", `setup did not run: ${why}`, { details: { state: outcome.state } });
   }
   const { data: record } = parsed;
-  if (record.exit_code === 0) return null;
+  if (record.exit_code === 0 && record.refused.length === 0) return null;
   const refused = record.asked.filter(({ outcome: what }) => what !== "led_on").slice(0, toldAtMost);
   const causes = [
     `setup failed: \`${command.slice(0, 120)}\` ${endOf(record)}`,
@@ -96,6 +97,8 @@ const toldAtMost = 5;
 
 function endOf(record: z.infer<typeof SetupRecord>): string {
   if (record.timed_out) return "did not end within its time limit";
+  if (record.refused.length > 0)
+    return `left what can't be taken over: ${record.refused.slice(0, toldAtMost).join("; ")}`;
   const { missing_program: missing, looked_in: lookedIn } = record;
   if (missing === null) return `ended with exit code ${record.exit_code ?? "none"}`;
   return `needs \`${missing}\`, which is not in the sandbox (looked for in ${lookedIn.join(", ")})`;

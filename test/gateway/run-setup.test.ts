@@ -42,7 +42,9 @@ describe("run_setup", () => {
         changed_count: 1,
       },
     });
-    expect(done.text).toMatch(/^ok: `npm ci` ended with exit code 0; 5 ms; network: registry\.example; /);
+    expect(done.text).toMatch(
+      /^ok: `npm ci` ended with exit code 0; 5 ms; network: registry\.example\nadded 1 package$/,
+    );
   });
 
   it("leaves counts and codes of ours to the ledger in clear, and no name that a repository chose", async () => {
@@ -73,6 +75,18 @@ describe("run_setup", () => {
       },
     });
     expect(JSON.stringify({ ...executed, facts: null })).not.toContain("example");
+  });
+
+  it("fails where it leaves a tree that no run can go on from, although its command ended well (SEC-88)", async () => {
+    const workspace: Workspace = {
+      ...settingUp(0),
+      markSetUp: () => Promise.resolve({ kind: "refused", causes: ["`pipe` is a FIFO"] }),
+    };
+    await using actor = await createActor(workspace);
+
+    const failed = await actor.call("run_setup", args);
+
+    expect(failed).toMatchObject({ status: "failed", record: { exit_code: 0, refused: ["`pipe` is a FIFO"] } });
   });
 
   it("says that it failed where its command did", async () => {

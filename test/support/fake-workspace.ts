@@ -143,7 +143,11 @@ export function createFakeWorkspace(
       known = new Map(files);
       return { kind: "read", changeSet, fingerprint: fingerprint() };
     }),
-    markSetUp: asks((): SetUpMark => ({ kind: "marked", made: 0 })),
+    markSetUp: asks((): SetUpMark => {
+      const made = differences(known).changes.length;
+      known = new Map(files);
+      return { kind: "marked", made };
+    }),
     fingerprint: asks(fingerprint),
     readBack: asks(
       (): TreeReading => ({ kind: "read", changeSet: differences(new Map()), fingerprint: fingerprint() }),

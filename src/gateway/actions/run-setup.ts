@@ -14,7 +14,7 @@ import { changeEvidence, commandFields, presentTimeout, sideFacts, treeRecord } 
 import { timedOut } from "../refusals.ts";
 import { recordSchema } from "../result-record.ts";
 import { clipLine, resultText } from "../result-text.ts";
-import { rememberChanges, type TreeChanges, treeChanges } from "../tree-changes.ts";
+import type { TreeChanges } from "../tree-changes.ts";
 
 const name = "run_setup";
 
@@ -28,7 +28,13 @@ const Arguments = z.strictObject({
 type Arguments = z.infer<typeof Arguments>;
 
 type Network = Omit<SetupResult, "result">;
-type Facts = { readonly finished: FinishedCommand; readonly changes: TreeChanges; readonly network: Network };
+type Facts = {
+  readonly finished: FinishedCommand;
+  /** How many files it made or changed. */
+  readonly madeCount: number;
+  readonly tree: TreeChanges;
+  readonly network: Network;
+};
 
 const askedHost = z.strictObject({ host: z.string().nullable(), outcome: z.string() });
 
@@ -52,6 +58,8 @@ export const runSetupAction: ActionDescription<Arguments, Arguments, Facts> = {
     /** What was asked for, led on or not (SEC-67). */
     asked: z.array(askedHost),
     unusable: z.array(z.string()),
+    /** What it left in the tree that no run can go on from (SEC-88). */
+    refused: z.array(z.string()),
   }),
   effects: () => [{ kind: "execute" }],
   prepare: (_context, args) =>
@@ -66,12 +74,21 @@ async function execute(context: ActionContext, plan: Arguments, signal: AbortSig
   const program = { kind: "shell", script: plan.command } as const;
   const request = { program, timeoutMs: plan.timeout_s * 1000, network: plan.network };
   const { result, ...network } = await context.workspace.setUp(request, signal);
-  const changes = treeChanges(await context.workspace.takeChanges(), before);
+  const mark = await context.workspace.markSetUp();
+  const after = mark.kind === "marked" ? await context.workspace.fingerprint() : "unreadable";
+  const causes = mark.kind === "marked" ? [] : mark.causes;
+  const tree: TreeChanges = { changeSet: null, causes, fingerprintBefore: before, fingerprintAfter: after };
+  const madeCount = mark.kind === "marked" ? mark.made : 0;
   const finished = await finishCommand(context.pages, plan.command, result, cleanResult(result));
   return {
-    facts: { finished, changes, network },
+    facts: { finished, madeCount, tree, network },
     changeSet: null,
-    evidence: { ...commandEvidence(finished), ...changeEvidence(changes), ...networkEvidence(network) },
+    evidence: {
+      ...commandEvidence(finished),
+      ...changeEvidence(tree),
+      changed_count: madeCount,
+      ...networkEvidence(network),
+    },
   };
 }
 
@@ -88,13 +105,14 @@ function networkEvidence({ hosts, asked }: Network): JsonObject {
   };
 }
 
-function present(context: ActionContext, args: Arguments, { facts }: Executed<Facts>): Presented {
-  const { finished, changes, network } = facts;
-  rememberChanges(context, changes, name, false);
+function present(_context: ActionContext, args: Arguments, { facts }: Executed<Facts>): Presented {
+  const { finished, tree, network } = facts;
   const { body } = finished.shaped;
   const own = {
     ...commandRecord(finished),
-    ...treeRecord(changes),
+    ...treeRecord(tree),
+    changed_count: facts.madeCount,
+    refused: tree.causes,
     command: args.command,
     missing_program: finished.missing,
     looked_in: finished.missing === null ? [] : searchPathInside([]),
@@ -106,13 +124,13 @@ function present(context: ActionContext, args: Arguments, { facts }: Executed<Fa
     `\`${clipLine(args.command, 120).text}\` ended with ${endOf(finished, args.timeout_s * 1000)}`,
     `${finished.durationMs} ms`,
     `network: ${network.hosts.length === 0 ? "none" : network.hosts.join(", ")}`,
-    ...sideFacts(finished, changes),
+    ...sideFacts(finished, tree),
   ].join("; ");
   if (finished.timedOut) {
     const time = { limitS: args.timeout_s, usedMs: finished.durationMs, maximumS: args.timeout_s };
     const refusal = timedOut({ tool: name, arguments: args }, time, finished.killed);
     return presentTimeout(refusal, { essentials, body, own });
   }
-  const status = finished.exitCode === 0 ? "ok" : "failed";
+  const status = finished.exitCode === 0 && tree.causes.length === 0 ? "ok" : "failed";
   return { status, text: resultText(status, essentials, body), record: own, refusal: null };
 }
