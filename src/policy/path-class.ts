@@ -63,7 +63,11 @@ const byName: readonly (readonly [Protection, (name: string) => boolean])[] = [
   ],
   ["code_owners", names("codeowners")],
   ["git_settings", names(".gitattributes", ".gitmodules")],
-  ["agent_instructions", (name) => isInstruction(name) || /^\.(cursorrules|windsurfrules|clinerules)$/.test(name)],
+  [
+    "agent_instructions",
+    // What tells people how to contribute tells agents too (SEC-19).
+    (name) => isInstruction(name) || /^(\.(cursorrules|windsurfrules|clinerules)|contributing(\.[a-z]+)?)$/.test(name),
+  ],
   ["test_or_build", (name) => isBuildFile(name) || isToolSetting(name)],
 ];
 
