@@ -57,6 +57,7 @@ const dangerousNames = [
   ".gitmodules",
   "agents.md",
   "claude.md",
+  "contributing.md",
   "makefile",
   "pyproject.toml",
   "vitest.config.ts",
