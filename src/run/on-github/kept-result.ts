@@ -31,6 +31,6 @@ export async function readKeptResult(deps: GithubRunDeps, runId: RunId): Promise
   const [publication] = (await readRunTexts(deps, runId, "publication")).slice(-1);
   if (result?.bytes == null || publication?.bytes == null) return null;
   const { readBack, verdict, used, ...rest } = JSON.parse(new TextDecoder().decode(result.bytes));
-  const authorized = openSealedChangeSet(publication.bytes);
-  return { result: { ...rest, readBack: { ...readBack, authorized } }, verdict, used };
+  const authorized = openSealedChangeSet(publication.bytes); // passes the commit gate again before it is pushed
+  return { result: { ...rest, readBack: { ...readBack, authorized } }, verdict: { gateCauses: [], ...verdict }, used };
 }
