@@ -5,7 +5,7 @@ import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { refuseForeignHome } from "../store/index.ts";
-import { prepareTools, probeSandbox, type SandboxCheck } from "../workspace/index.ts";
+import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
@@ -13,7 +13,7 @@ import {
   type CountersignSettings,
   loadPolicySet,
   openRecords,
-  sandboxInputsOf,
+  probeOptionsOf,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -117,15 +117,8 @@ async function trySandbox(
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const checks: SandboxCheck[] = [];
   const prepared = await tryPart("sandbox", async () => {
-    const { sandbox } = await loadOperatorSettings(settings.policiesFolder);
-    const toolsFolder = await prepareTools(workspaceDeps);
-    const options = {
-      runUids: settings.runUids,
-      toolsFolder,
-      ...sandboxInputsOf(sandbox),
-      part: "everything",
-    } as const;
-    checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
+    const options = await probeOptionsOf(deps, settings, await loadOperatorSettings(settings.policiesFolder));
+    checks.push(...(await probeSandbox(workspaceDeps, { ...options, part: "everything" }, signal)));
     return "";
   });
   return prepared.ok ? checks : [prepared];

@@ -35,6 +35,7 @@ import {
   defaultSearchPath,
   defaultTreeLimits,
   openBase,
+  type ProbeOptions,
   prepareTools,
   readBaseFile,
   renderPatch,
@@ -255,12 +256,22 @@ async function workspaceHands(
 }
 
 /** What the operator adds to every sandbox. */
-export const sandboxInputsOf = (
+const sandboxInputsOf = (
   sandbox: OperatorSettings["sandbox"],
 ): Pick<WorkspaceOptions, "toolchains" | "environment"> => ({
   toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
   environment: sandbox.environment,
 });
+
+/** A sandbox as every run's, for a probe. */
+export async function probeOptionsOf(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  { sandbox }: OperatorSettings,
+): Promise<ProbeOptions> {
+  const toolsFolder = await prepareTools(workspaceDepsOf(deps, settings));
+  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox) };
+}
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

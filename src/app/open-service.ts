@@ -3,10 +3,18 @@ import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings, type OperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
-import { countRunUids } from "../workspace/index.ts";
+import { countRunUids, requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
-import { type CountersignDeps, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import {
+  type CountersignDeps,
+  openRecords,
+  openRuns,
+  probeOptionsOf,
+  type Records,
+  type RunSettings,
+  workspaceDepsOf,
+} from "./open-runs.ts";
 
 /** The settings of the service, as plain values. */
 export type ServiceSettings = RunSettings & {
@@ -113,7 +121,11 @@ async function openPart(
   signal: AbortSignal,
 ): Promise<Part> {
   if (settings.role === "web") return { ...(await openRecords(deps, settings, signal)), runs: null };
-  const runs = await openRuns(deps, settings, { onEvent: hooks.onEvent, askApproval: null }, signal);
+  await using undo = new AsyncDisposableStack();
+  const runs = undo.use(await openRuns(deps, settings, { onEvent: hooks.onEvent, askApproval: null }, signal));
+  const options = await probeOptionsOf(deps, settings, runs.operator);
+  await requireConfinement(workspaceDepsOf(deps, settings), options, signal);
+  undo.move();
   return { ...runs, runs };
 }
 

@@ -12,8 +12,8 @@ export { type BaseSource, type OpenedBase, openBase, reopenBase } from "./mirror
 export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
-export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
-export { requireSandbox } from "./require-sandbox.ts";
+export { type ProbeOptions, probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { requireConfinement, requireSandbox } from "./require-sandbox.ts";
 export { countRunUids, parseRunUids } from "./run-uids.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 export { seccompFilter } from "./seccomp-filter.ts";

@@ -17,7 +17,12 @@ export type ProbeListeners = AsyncDisposable & {
 export async function openProbeListeners(folder: string, name: string): Promise<ProbeListeners> {
   await using undo = new AsyncDisposableStack();
   const listen = async (where: ListenOptions): Promise<Server> => {
-    const server = createServer((socket) => socket.on("error", () => {}).resume().end("heard\n"));
+    const server = createServer((socket) =>
+      socket
+        .on("error", () => {})
+        .resume()
+        .end("heard\n"),
+    );
     server.listen(where);
     await once(server, "listening");
     undo.defer(() => new Promise<void>((resolve) => server.close(() => resolve())));

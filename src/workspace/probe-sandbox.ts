@@ -27,10 +27,11 @@ export type SandboxCheck = {
   readonly remedy: string;
 };
 
-/** As for a workspace. `confinement`: the barriers alone, without the time limit and the list of runtimes. */
-export type ProbeOptions = Pick<WorkspaceOptions, "runUids" | "toolsFolder" | "toolchains" | "environment"> & {
-  readonly part: "confinement" | "everything";
-};
+/** As for a workspace. */
+export type ProbeOptions = Pick<WorkspaceOptions, "runUids" | "toolsFolder" | "toolchains" | "environment">;
+
+/** `confinement`: the barriers alone, without the time limit and the list of runtimes. */
+type Part = { readonly part: "confinement" | "everything" };
 
 const probeTimeoutMs = 20_000;
 
@@ -40,7 +41,7 @@ const probeTimeoutMs = 20_000;
  */
 export async function probeSandbox(
   deps: WorkspaceDeps,
-  options: ProbeOptions,
+  options: ProbeOptions & Part,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   const checks: SandboxCheck[] = [];
@@ -68,7 +69,7 @@ type Probe = {
 
 async function probeWith(
   deps: WorkspaceDeps,
-  options: ProbeOptions,
+  options: ProbeOptions & Part,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   await using undo = new AsyncDisposableStack();
@@ -102,7 +103,7 @@ async function probeWith(
 
 async function tryAll(
   probe: Probe,
-  part: ProbeOptions["part"],
+  part: Part["part"],
   canary: string,
   listeners: ProbeListeners,
 ): Promise<readonly SandboxCheck[]> {
