@@ -15,7 +15,7 @@ export { prepareTools } from "./prepare-tools.ts";
 export { type ProbeOptions, probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
 export { requireConfinement, requireSandbox } from "./require-sandbox.ts";
 export { countRunUids, parseRunUids } from "./run-uids.ts";
-export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
+export { type SandboxLayout, sandboxFlags, type Toolchain } from "./sandbox-flags.ts";
 export { seccompFilter } from "./seccomp-filter.ts";
 export { type RawCall, rawCall, readResults, systemCallProgram } from "./system-call-program.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
