@@ -12,7 +12,7 @@ import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { refuseForeignHome } from "../store/index.ts";
-import { prepareTools, probeSandbox, type SandboxCheck } from "../workspace/index.ts";
+import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
@@ -20,8 +20,7 @@ import {
   type CountersignSettings,
   loadPolicySet,
   openRecords,
-  sandboxInputsOf,
-  sandboxLimitsOf,
+  probeOptionsOf,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -125,12 +124,8 @@ async function trySandbox(
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const checks: SandboxCheck[] = [];
   const prepared = await tryPart("sandbox", async () => {
-    const operator = await loadOperatorSettings(settings.policiesFolder);
-    const { rung: atLeast, cgroupFolder } = operator.sandbox;
-    const limited = { rung: { atLeast, cgroupFolder }, limits: sandboxLimitsOf(operator) };
-    const toolsFolder = await prepareTools(workspaceDeps);
-    const options = { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(operator.sandbox), ...limited, part: "everything" } as const;
-    checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
+    const options = await probeOptionsOf(deps, settings, await loadOperatorSettings(settings.policiesFolder));
+    checks.push(...(await probeSandbox(workspaceDeps, { ...options, part: "everything" }, signal)));
     return "";
   });
   return prepared.ok ? checks : [prepared];

@@ -38,6 +38,7 @@ import {
   defaultTreeLimits,
   describeRung,
   openBase,
+  type ProbeOptions,
   prepareTools,
   type Reach,
   type Rung,
@@ -45,7 +46,6 @@ import {
   readRegistries,
   renderPatch,
   reopenBase,
-  requireConfinement,
   requireSandbox,
   type SandboxLimits,
   type SetupOptions,
@@ -263,12 +263,6 @@ async function workspaceHands(
   const setup = setupOptions(workspaceDeps, settings, operator);
   return {
     rung: rung.name,
-    requireConfinement: (signal) => {
-      const wanted = { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder };
-      const limited = { rung: wanted, limits: confinement.limits };
-      const options = { runUids, toolsFolder, ...sandboxInputsOf(sandbox), ...limited, part: "confinement" } as const;
-      return inHome(home, () => requireConfinement(workspaceDeps, options, signal));
-    },
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
       inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
@@ -293,7 +287,7 @@ async function workspaceHands(
 }
 
 /** What the operator adds to every sandbox. */
-export const sandboxInputsOf = (
+const sandboxInputsOf = (
   sandbox: OperatorSettings["sandbox"],
 ): Pick<WorkspaceOptions, "toolchains" | "environment"> => ({
   toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
@@ -336,6 +330,18 @@ function setupOptions(
   const registries = (signal: AbortSignal) => readRegistries(deps, packageManagers, signal);
   const internal = internalHost === null ? null : { host: internalHost.host, range: internalHost.addresses };
   return { installScripts, network: { reach, registries, hosts, internal, bytes } };
+}
+
+/** A sandbox as every run's, for a probe. */
+export async function probeOptionsOf(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  operator: OperatorSettings,
+): Promise<ProbeOptions> {
+  const { sandbox } = operator;
+  const toolsFolder = await prepareTools(workspaceDepsOf(deps, settings));
+  const limited = { rung: { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder }, limits: sandboxLimitsOf(operator) };
+  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox), ...limited };
 }
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */

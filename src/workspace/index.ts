@@ -14,7 +14,7 @@ export { type BaseSource, type OpenedBase, openBase, reopenBase } from "./mirror
 export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
-export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { type ProbeOptions, probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
 export type { Reach } from "./proxy-rules.ts";
 export { readRegistries } from "./registries.ts";
 export { requireConfinement } from "./require-confinement.ts";

@@ -11,7 +11,7 @@ export async function requireConfinement(
   options: ProbeOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const failing = (await probeSandbox(deps, options, signal)).filter(({ ok }) => !ok);
+  const failing = (await probeSandbox(deps, { ...options, part: "confinement" }, signal)).filter(({ ok }) => !ok);
   const [first] = failing;
   if (first === undefined) return;
   const others = failing.length === 1 ? "" : `, nor do ${failing.length - 1} others`;

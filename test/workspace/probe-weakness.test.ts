@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anyRung, defaultSandboxLimits, probeSandbox } from "../../src/workspace/index.ts";
+import { anyRung, defaultSandboxLimits, probeSandbox, requireConfinement } from "../../src/workspace/index.ts";
 import { searchPathWithWeakBubblewrap, together, type Weakness, weaknesses } from "../attack/weak-bubblewrap.ts";
 import { aHome, never, noTools, type TestHome, testRunUids } from "../support/checkout.ts";
 
@@ -75,5 +75,23 @@ describe("doctor --sandbox (SEC-60, SEC-133)", () => {
 
   it("finds nothing broken in a bubblewrap that is started as it should be", async () => {
     expect(await broken({ removed: [] })).toEqual([]);
+  });
+});
+
+describe("a worker's start (SEC-59, SEC-60)", () => {
+  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} });
+
+  it("goes on where every barrier holds", async () => {
+    await expect(requireConfinement(home.deps, options(), never)).resolves.toBeUndefined();
+  });
+
+  it("is refused by the name of a barrier that does not, with what to do", async () => {
+    const searchPath = searchPathWithWeakBubblewrap(home.folder, weaknesses["--unshare-ipc"]);
+
+    await expect(requireConfinement({ ...home.deps, searchPath }, options(), never)).rejects.toMatchObject({
+      code: "SANDBOX_FAILED",
+      message: "the barrier `ipc_namespace` does not hold",
+      remedy: expect.stringContaining("allow bwrap to make namespaces"),
+    });
   });
 });
