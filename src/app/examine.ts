@@ -5,15 +5,17 @@ import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { refuseForeignHome } from "../store/index.ts";
-import { prepareTools, probeSandbox } from "../workspace/index.ts";
+import { chooseRung, prepareTools, probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
   type CountersignDeps,
   type CountersignSettings,
+  confinementOf,
   loadPolicySet,
   openRecords,
-  sandboxLimitsOf,
+  sandboxInputsOf,
+  wantedRung,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -115,11 +117,22 @@ async function trySandbox(
   signal: AbortSignal,
 ): Promise<readonly Check[]> {
   const workspaceDeps = workspaceDepsOf(deps, settings);
-  const toolsFolder = await prepareTools(workspaceDeps);
-  const operator = await loadOperatorSettings(settings.policiesFolder);
-  const { rung: atLeast, cgroupFolder } = operator.sandbox;
-  const options = { runUids: settings.runUids, toolsFolder, rung: { atLeast, cgroupFolder } };
-  return probeSandbox(workspaceDeps, { ...options, limits: sandboxLimitsOf(operator) }, signal);
+  const checks: SandboxCheck[] = [];
+  const prepared = await tryPart("sandbox", async () => {
+    const operator = await loadOperatorSettings(settings.policiesFolder);
+    const { sandbox } = operator;
+    const toolsFolder = await prepareTools(workspaceDeps);
+    const options = {
+      runUids: settings.runUids,
+      toolsFolder,
+      ...sandboxInputsOf(sandbox),
+      confinement: confinementOf(operator, settings.runUids, chooseRung(workspaceDeps, wantedRung(operator))),
+      part: "everything",
+    } as const;
+    checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
+    return "";
+  });
+  return prepared.ok ? checks : [prepared];
 }
 
 const probeTool = {

@@ -45,9 +45,12 @@ import {
   requireSandbox,
   type SandboxLimits,
   sandboxesAtOnce,
+  seccompFilter,
   type Toolchain,
   type TreeLimits,
+  type WantedRung,
   type WorkspaceDeps,
+  type WorkspaceOptions,
 } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 
@@ -131,8 +134,7 @@ async function openAll(
   const catalogue = createCatalogue();
   const policies = await loadPolicySet(deps, settings, catalogue);
   for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
-  const { rung: atLeast, cgroupFolder } = operator.sandbox;
-  const wanted = { runUids: settings.runUids, atLeast, cgroupFolder };
+  const wanted = { runUids: settings.runUids, ...wantedRung(operator) };
   const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
   if (rung.name === "prlimit") deps.notice(describeRung(rung));
   // Copying tools and starting a database take a while each, and know nothing of each other.
@@ -229,16 +231,16 @@ async function workspaceHands(
   const { runUids, home } = settings;
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
-  const confinement = { rung, limits: sandboxLimitsOf(operator), sandboxesAtOnce: runsAtOnce(operator, runUids, rung) };
+  const confinement = confinementOf(operator, runUids, rung);
   const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
   const toolsFolder = await prepareTools(workspaceDeps);
+  const filter = seccompFilter(); // read at the start: without one nothing begins
   return {
     rung: rung.name,
     requireConfinement: (signal) => {
-      const wanted = { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder };
-      const options = { runUids, toolsFolder, rung: wanted, limits: confinement.limits };
+      const options = { runUids, toolsFolder, ...sandboxInputsOf(sandbox), confinement };
       return inHome(home, () => requireConfinement(workspaceDeps, options, signal));
     },
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
@@ -254,11 +256,10 @@ async function workspaceHands(
           {
             runUids,
             toolsFolder,
-            toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
-            environment: sandbox.environment,
+            ...sandboxInputsOf(sandbox),
             limits,
             buildOutput,
-            seccompFilter: null,
+            seccompFilter: filter,
             confinement: { ...confinement, output },
           },
           signal,
@@ -269,7 +270,7 @@ async function workspaceHands(
 }
 
 /** What the operator allows a sandbox; the process budget and the sizes of the work folder among it (SEC-55, SEC-56). */
-export const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
+const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
   const { memoryBytes, processes, fileBytes, openFiles, workBytes, workInodes } = sandbox;
   const { cpus, outputBytes, runOutputBytes, idleMs } = sandbox;
   return {
@@ -277,6 +278,24 @@ export const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits =>
     ...{ cpus, outputBytes, runOutputBytes, idleMs },
   };
 };
+
+/** The least rung that will do, from the operator's settings (SEC-53). */
+export const wantedRung = ({ sandbox }: OperatorSettings): WantedRung => ({
+  atLeast: sandbox.rung,
+  cgroupFolder: sandbox.cgroupFolder,
+});
+
+/** What holds a sandbox that belongs to no run yet; a run brings its own count of output. */
+export const confinementOf = (
+  operator: OperatorSettings,
+  runUids: string | null,
+  rung: Rung,
+): WorkspaceOptions["confinement"] => ({
+  rung,
+  limits: sandboxLimitsOf(operator),
+  sandboxesAtOnce: runsAtOnce(operator, runUids, rung),
+  output: { usedBytes: 0 },
+});
 
 /** Twice what one installation may have, unless the operator says how many; never more than there can be sandboxes (SEC-42). */
 export function runsAtOnce(
@@ -287,6 +306,14 @@ export function runsAtOnce(
   const wanted = concurrency.runsPerProcess ?? 2 * concurrency.runsPerInstallation;
   return Math.min(wanted, sandboxesAtOnce(runUids, rung));
 }
+
+/** What the operator adds to every sandbox. */
+export const sandboxInputsOf = (
+  sandbox: OperatorSettings["sandbox"],
+): Pick<WorkspaceOptions, "toolchains" | "environment"> => ({
+  toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
+  environment: sandbox.environment,
+});
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

@@ -19,7 +19,7 @@ import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
 import { hasProcessGroup } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
-import type { Toolchain } from "./sandbox-flags.ts";
+import { searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 import { makeFolderWith, makeSandboxFolders, type SandboxPlace } from "./sandbox-place.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
 import { FolderSteps, openRoot } from "./tree-folders.ts";
@@ -40,7 +40,7 @@ export type WorkspaceOptions = {
   readonly limits: TreeLimits;
   /** Folders that the settings list as made by the build (SEC-89). */
   readonly buildOutput: readonly string[];
-  /** A compiled filter for `--seccomp`, or null where there is none. */
+  /** What `seccompFilter` gives; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
   readonly confinement: Omit<ConfinementOptions, "isWorkBounded">;
 };
@@ -143,6 +143,7 @@ function assemble(
   return {
     folder: workFolder,
     base,
+    searchPath: searchPathInside(parts.place.toolchains),
     resolve: (path) => read(() => walkPath(root, path)),
     readFile: (path, maxBytes) => read(() => readFileAt(tree, path, maxBytes)),
     replaceFile: (path, bytes, expectedSha256) =>

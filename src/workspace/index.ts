@@ -19,6 +19,8 @@ export { parseRunUids, sandboxesAtOnce } from "./run-uids.ts";
 export { anyRung, chooseRung, describeRung, type Rung, type WantedRung } from "./rung.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 export { defaultSandboxLimits, type OutputMeter, type RungName, type SandboxLimits } from "./sandbox-limits.ts";
+export { seccompFilter } from "./seccomp-filter.ts";
+export { type RawCall, rawCall, readResults, systemCallProgram } from "./system-call-program.ts";
 export { defaultTreeLimits, type TreeLimits } from "./tree-limits.ts";
 export type {
   BaseTree,

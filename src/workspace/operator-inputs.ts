@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from "node:fs";
+import { readdirSync, realpathSync, statSync } from "node:fs";
 import { CountersignError } from "../domain/index.ts";
 import type { Toolchain } from "./sandbox-flags.ts";
 
@@ -41,6 +41,10 @@ export function checkedToolchains(toolchains: readonly Toolchain[], home: string
     if (isHome || holds(home) || isBelow(home) || forbiddenFolders.some((path) => isBelow(path) || holds(path))) {
       refuse(`the toolchain \`${name}\` can't be \`${real}\`: it may hold sockets, secrets or a home`);
     }
+    // A read-only mount keeps nobody from connecting. What lies deeper `doctor --sandbox` finds.
+    const socket = readdirSync(real, { withFileTypes: true }).find((item) => item.isSocket());
+    if (socket !== undefined)
+      refuse(`the toolchain \`${name}\` can't be \`${real}\`: it holds the socket \`${socket.name}\``);
     return { ...toolchain, folder: real };
   });
 }

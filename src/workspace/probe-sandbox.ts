@@ -1,19 +1,24 @@
-import { writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isCountersignError } from "../domain/index.ts";
 import { openConfinement } from "./confinement.ts";
+import type { WorkspaceOptions } from "./create-workspace.ts";
 import { randomName, type WorkspaceDeps } from "./host.ts";
 import { makeWorkFolder } from "./make-work-folder.ts";
-import { type Barrier, barriers, probeScript } from "./probe-script.ts";
+import { checkedEnvironment, checkedToolchains } from "./operator-inputs.ts";
+import { type CallBarrier, callBarriers, callsOf, unfilteredBarriers } from "./probe-calls.ts";
+import { openProbeListeners, type ProbeListeners } from "./probe-listeners.ts";
+import { listRuntimes } from "./probe-runtimes.ts";
+import { barriers, namespaceKinds, probeScript, remedies } from "./probe-script.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
-import { chooseRung, describeRung, hasProcessGroup, type Rung, type WantedRung } from "./rung.ts";
+import { describeRung, hasProcessGroup, type Rung } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
-import type { SandboxLimits } from "./sandbox-limits.ts";
-import { makeFolderWith, makeSandboxFolders } from "./sandbox-place.ts";
+import { makeFolderWith, makeSandboxFolders, writeProgram } from "./sandbox-place.ts";
+import { seccompFilter } from "./seccomp-filter.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
+import { readResults, systemCallProgram } from "./system-call-program.ts";
 
 /** One thing tried for real. `remedy` says what to do where it does not hold. */
 export type SandboxCheck = {
@@ -23,18 +28,19 @@ export type SandboxCheck = {
   readonly remedy: string;
 };
 
-const probeTimeoutMs = 20_000;
-
-export type ProbeOptions = {
-  readonly runUids: string | null;
-  readonly toolsFolder: string;
-  readonly rung: WantedRung;
-  readonly limits: SandboxLimits;
+/** As for a workspace. `confinement`: the barriers alone, without the time limit and the list of runtimes. */
+export type ProbeOptions = Pick<
+  WorkspaceOptions,
+  "runUids" | "toolsFolder" | "toolchains" | "environment" | "confinement"
+> & {
+  readonly part: "confinement" | "everything";
 };
 
+const probeTimeoutMs = 20_000;
+
 /**
- * Starts a real sandbox and tries each barrier from inside (SEC-60). Operational failures are checks that do not hold; only
- * the signal throws.
+ * Starts real sandboxes and tries each barrier from inside (SEC-60). Operational failures are checks that do not hold; only the
+ * signal throws.
  */
 export async function probeSandbox(
   deps: WorkspaceDeps,
@@ -45,7 +51,7 @@ export async function probeSandbox(
   try {
     const version = await requireBubblewrap(deps);
     checks.push({ name: "bubblewrap", ok: true, detail: `version ${version}`, remedy: "" });
-    checks.push(...(await probe(deps, options, signal)));
+    checks.push(...(await probeWith(deps, options, signal)));
   } catch (error) {
     if (signal.aborted || !isCountersignError(error)) throw error;
     const name = error.code === "BUBBLEWRAP_MISSING" ? "bubblewrap" : "sandbox";
@@ -54,13 +60,25 @@ export async function probeSandbox(
   return checks;
 }
 
-async function probe(
+/** A sandbox's place, and the means to run in it until the signal says no more. */
+type Probe = {
+  readonly place: Parameters<typeof runInSandbox>[1];
+  readonly run: (
+    place: Probe["place"],
+    program: Parameters<typeof runInSandbox>[2]["program"],
+    timeoutMs?: number,
+  ) => ReturnType<typeof runInSandbox>;
+};
+
+async function probeWith(
   deps: WorkspaceDeps,
   options: ProbeOptions,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   await using undo = new AsyncDisposableStack();
-  const rung = chooseRung(deps, options.rung);
+  const environment = checkedEnvironment(options.environment);
+  const toolchains = checkedToolchains(options.toolchains, deps.home);
+  const { rung } = options.confinement;
   const isShared = hasProcessGroup(rung);
   const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
   undo.defer(() => runUid.release());
@@ -71,68 +89,115 @@ async function probe(
   await refuseUnreachable(folder, runUid.owner);
   const canary = join(folder, "canary"); // readable by all: only the mounts keep it out of sight
   writeFileSync(canary, "canary\n", { mode: 0o644 });
-  const listener = await listen();
-  undo.defer(() => listener.close());
+  const listeners = undo.use(await openProbeListeners(folder, randomName(deps)));
 
-  const { limits } = options;
-  const ofOne = { rung, limits, sandboxesAtOnce: 1, output: { usedBytes: 0 }, isWorkBounded: false };
-  const confinement = undo.use(openConfinement(deps, ofOne));
+  const confinement = undo.use(openConfinement(deps, { ...options.confinement, isWorkBounded: false }));
   const place = {
     ...(await makeSandboxFolders(deps, folder, runUid.owner)),
-    ...{ toolsFolder: options.toolsFolder, toolchains: [], environment: {}, seccompFilter: null },
-    ...{ owner: runUid.owner, confinement, workFolder: makeWorkFolder(join(folder, "tree"), runUid.owner) },
+    ...{ toolsFolder: options.toolsFolder, toolchains, environment },
+    ...{ seccompFilter: seccompFilter(), owner: runUid.owner, confinement },
+    workFolder: makeWorkFolder(join(folder, "tree"), runUid.owner),
   };
-  const script = probeScript({ canary, port: listener.port });
-  const program = { kind: "shell", script } as const;
-  const result = await runInSandbox(deps, place, { program, timeoutMs: probeTimeoutMs }, signal);
-  signal.throwIfAborted();
-  const said = readAnswers(Buffer.from(result.output).toString("utf8"));
-  return [limitsCheck(rung), ...barriers.map((barrier) => checkOf(barrier, said)), await probeEnd(deps, place, signal)];
+  const run: Probe["run"] = async (where, program, timeoutMs = probeTimeoutMs) => {
+    const result = await runInSandbox(deps, where, { program, timeoutMs }, signal);
+    signal.throwIfAborted();
+    return result;
+  };
+  const probe: Probe = { place, run };
+  return [limitsCheck(rung), ...(await tryAll(probe, options.part, canary, listeners))];
 }
 
-/** The lowest rung is no fault, unless the operator demands a better one: then there was no probe at all. */
+/** The lowest rung is no fault: where the operator demands a better one nothing starts at all. */
 function limitsCheck(rung: Rung): SandboxCheck {
-  const remedy =
-    rung.name === "prlimit"
-      ? "delegate a cgroup v2 folder to the service, see docs/configuration.md, `sandbox.cgroup`"
-      : "";
+  const isLowest = rung.name === "prlimit";
+  const remedy = isLowest ? "delegate control groups to the service: docs/configuration.md, `sandbox.rung`" : "";
   return { name: "limits", ok: true, detail: describeRung(rung), remedy };
 }
 
-function readAnswers(output: string): ReadonlyMap<string, { readonly holds: boolean; readonly detail: string }> {
-  const lines = output.matchAll(/^(\S+)\t(holds|open)\t(.*)$/gm);
-  return new Map(
-    Array.from(lines, ([, name = "", state, detail = ""]) => [name, { holds: state === "holds", detail }]),
-  );
+async function tryAll(
+  probe: Probe,
+  part: ProbeOptions["part"],
+  canary: string,
+  listeners: ProbeListeners,
+): Promise<readonly SandboxCheck[]> {
+  const seen = await tryScript(probe, canary, listeners);
+  // Among the host's processes a sandbox never comes to an end by itself: each further one would take its whole time.
+  if (seen.some(({ name, ok }) => name === "pid_namespace" && !ok)) return seen;
+  const unfiltered = { ...probe, place: { ...probe.place, seccompFilter: null } };
+  const confinement = [
+    ...seen,
+    ...(await tryCalls(probe, callBarriers, listeners)),
+    ...(await tryCalls(unfiltered, unfilteredBarriers, listeners)),
+    await tryForeignArchitecture(probe),
+  ];
+  if (part === "confinement") return confinement;
+  const runScript = (script: string) => probe.run(probe.place, { kind: "shell", script });
+  const runtimes = await listRuntimes(runScript);
+  return [...confinement, await tryTimeLimit(probe), { name: "runtimes", ok: true, detail: runtimes, remedy: "" }];
+}
+
+async function tryScript(
+  { place, run }: Probe,
+  canary: string,
+  { tcpPort, udpPort }: ProbeListeners,
+): Promise<readonly SandboxCheck[]> {
+  const links = namespaceKinds.map((kind) => [kind, readlinkSync(`/proc/self/ns/${kind}`)] as const);
+  const script = probeScript({
+    canary,
+    tcpPort,
+    udpPort,
+    hostNamespaces: Object.fromEntries(links),
+    environment: place.environment,
+  });
+  const { output } = await run(place, { kind: "shell", script });
+  const lines = Buffer.from(output)
+    .toString("utf8")
+    .matchAll(/^(\S+)\t(holds|open)\t(.*)$/gm);
+  const said = new Map(Array.from(lines, ([, name, state, detail = ""]) => [name, { ok: state === "holds", detail }]));
+  return barriers.map(({ name, remedy }) => checkOf({ name, remedy }, said.get(name)));
+}
+
+/** All barriers of the kind in one program. */
+async function tryCalls(
+  { place, run }: Probe,
+  tried: readonly CallBarrier[],
+  aims: ProbeListeners,
+): Promise<readonly SandboxCheck[]> {
+  const calls = callsOf(tried, aims);
+  const argv = [writeProgram(place.generatedFolder, "calls", systemCallProgram(calls))];
+  const results = readResults((await run(place, { kind: "argv", argv })).output, calls.length);
+  let next = 0;
+  return tried.map((barrier) => {
+    const first = next;
+    next += barrier.calls(aims).length;
+    const own = results?.slice(first, next);
+    return checkOf(barrier, own && { ok: barrier.holds(own), detail: "" });
+  });
 }
 
 /** No answer is no barrier. */
-function checkOf(barrier: Barrier, said: ReturnType<typeof readAnswers>): SandboxCheck {
-  const answer = said.get(barrier.name) ?? { holds: false, detail: "the probe did not get that far" };
-  return { name: barrier.name, ok: answer.holds, detail: answer.detail, remedy: answer.holds ? "" : barrier.remedy };
+function checkOf(
+  { name, remedy }: { readonly name: string; readonly remedy: string },
+  answer: { readonly ok: boolean; readonly detail: string } | undefined,
+): SandboxCheck {
+  const { ok, detail } = answer ?? { ok: false, detail: "the probe did not get that far" };
+  return { name, ok, detail, remedy: ok ? "" : remedy };
+}
+
+/** SEC-51: a call by the gate of 32-bit programs ends the process. A kernel without that gate ends it too. */
+async function tryForeignArchitecture({ place, run }: Probe): Promise<SandboxCheck> {
+  const program = systemCallProgram([{ gate: "i386", number: 20, args: [] }]); // getpid
+  const argv = [writeProgram(place.generatedFolder, "foreign", program)];
+  const { exitCode } = await run(place, { kind: "argv", argv });
+  const name = "foreign_architecture";
+  return checkOf({ name, remedy: remedies.filter }, { ok: (exitCode ?? 0) > 128, detail: `ended with ${exitCode}` });
 }
 
 /** A command that ignores TERM and leaves a daemon: both must be gone at the time limit. */
-async function probeEnd(
-  deps: WorkspaceDeps,
-  place: Parameters<typeof runInSandbox>[1],
-  signal: AbortSignal,
-): Promise<SandboxCheck> {
+async function tryTimeLimit({ place, run }: Probe): Promise<SandboxCheck> {
   const script = "trap '' TERM; setsid sleep 60 & while :; do sleep 1; done";
-  const request = { program: { kind: "shell", script }, timeoutMs: 200 } as const;
-  const result = await runInSandbox(deps, place, request, signal);
-  signal.throwIfAborted();
-  const detail = `ended ${result.durationMs} ms after its start, with a limit of 200 ms`;
-  const remedy = result.timedOut ? "" : "report this: a time limit did not end a command";
-  return { name: "time_limit", ok: result.timedOut, detail, remedy };
-}
-
-async function listen(): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const server = createServer((socket) => socket.end());
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+  const { durationMs, timedOut } = await run(place, { kind: "shell", script }, 200);
+  const detail = `ended ${durationMs} ms after its start, with a limit of 200 ms`;
+  const remedy = "report this: a time limit did not end a command";
+  return checkOf({ name: "time_limit", remedy }, { ok: timedOut, detail });
 }

@@ -8,10 +8,10 @@ import { type ProbeOptions, probeSandbox } from "./probe-sandbox.ts";
  */
 export async function requireConfinement(
   deps: WorkspaceDeps,
-  options: ProbeOptions,
+  options: Omit<ProbeOptions, "part">,
   signal: AbortSignal,
 ): Promise<void> {
-  const failing = (await probeSandbox(deps, options, signal)).filter(({ ok }) => !ok);
+  const failing = (await probeSandbox(deps, { ...options, part: "confinement" }, signal)).filter(({ ok }) => !ok);
   const [first] = failing;
   if (first === undefined) return;
   const others = failing.length === 1 ? "" : `, nor do ${failing.length - 1} others`;

@@ -15,7 +15,7 @@ export type SandboxLayout = {
 };
 
 /** Read-only inside: the supervisor, and beside it the script of a `shell` request. No repository file can be here. */
-const commandFolderInside = "/opt/command";
+export const commandFolderInside = "/opt/command";
 
 const mebibyte = 1024 * 1024;
 

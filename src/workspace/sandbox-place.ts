@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Confinement } from "./confinement.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 import { makeOutputPipes, type OutputPipes } from "./output-pipes.ts";
-import type { Toolchain } from "./sandbox-flags.ts";
+import { commandFolderInside, type Toolchain } from "./sandbox-flags.ts";
 import type { ExecRequest } from "./workspace.ts";
 
 /** All that the sandboxes of one workspace share. */
@@ -15,7 +15,7 @@ export type SandboxPlace = {
   readonly owner: Owner;
   readonly pipes: OutputPipes;
   readonly confinement: Confinement;
-  /** A compiled filter, handed to bubblewrap as a descriptor; null where there is none. */
+  /** What `seccompFilter` gives, handed to bubblewrap as a descriptor; null is left to tests of what goes without it. */
   readonly seccompFilter: Uint8Array | null;
 };
 
@@ -65,10 +65,18 @@ function writeReadable(path: string, text: string): void {
   chmodSync(path, 0o644);
 }
 
+/** Lays down a program of our own beside the script of a command; its path inside. */
+export function writeProgram(generatedFolder: string, name: string, program: Uint8Array): string {
+  const path = join(generatedFolder, "command", name);
+  writeFileSync(path, program);
+  chmodSync(path, 0o755);
+  return `${commandFolderInside}/${name}`;
+}
+
 /** What bubblewrap starts inside. A shell's text is laid down as a file: it is never part of a command line (ACI-54). */
 export function commandInside(generatedFolder: string, program: ExecRequest["program"]): readonly string[] {
-  const supervise = ["/bin/sh", "/opt/command/supervise"];
+  const supervise = ["/bin/sh", `${commandFolderInside}/supervise`];
   if (program.kind === "argv") return [...supervise, ...program.argv];
   writeReadable(join(generatedFolder, "command", "script"), program.script);
-  return [...supervise, "/bin/bash", "--norc", "--noprofile", "/opt/command/script"];
+  return [...supervise, "/bin/bash", "--norc", "--noprofile", `${commandFolderInside}/script`];
 }

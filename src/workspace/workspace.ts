@@ -69,6 +69,8 @@ export type TreeReading =
 export type Workspace = AsyncDisposable & {
   readonly folder: string;
   readonly base: BaseTree;
+  /** Where its commands find programs, in order, as paths inside (SEC-44). */
+  readonly searchPath: readonly string[];
   /** Never throws for a hostile path; what can't be resolved inside is `outside`. */
   resolve(path: string): Promise<PathResolution>;
   /** `path` is a resolved one. Reads at most `maxBytes` + 1. */

@@ -26,6 +26,7 @@ import {
   openBase,
   type Rung,
   type SandboxLimits,
+  seccompFilter,
   type Workspace,
   type WorkspaceDeps,
   type WorkspaceOptions,
@@ -135,7 +136,7 @@ export function aWorkspace(
     environment: {},
     limits: defaultTreeLimits,
     buildOutput: [],
-    seccompFilter: null,
+    seccompFilter: seccompFilter(),
     confinement: aConfinement(home),
   };
   return createWorkspace(home.deps, base, { ...usual, ...options }, never);

@@ -88,6 +88,7 @@ export function createFakeWorkspace(
     files,
     requests,
     folder: "/nowhere",
+    searchPath: ["/usr/bin", "/bin"],
     base,
     resolve: asks((path: string): PathResolution => {
       const resolved = posix.normalize(path).replace(/\/$/, "");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepLeftovers } from "../../src/store/index.ts";
 import { openConfinement } from "../../src/workspace/confinement.ts";
-import { defaultTreeLimits, type Workspace } from "../../src/workspace/index.ts";
+import { defaultTreeLimits, seccompFilter, type Workspace } from "../../src/workspace/index.ts";
 import { readProcess } from "../../src/workspace/process-tree.ts";
 import { runInSandbox } from "../../src/workspace/sandbox.ts";
 import { makeSandboxFolders } from "../../src/workspace/sandbox-place.ts";
@@ -153,11 +153,16 @@ set -- /proc/[0-9]*; [ $# -lt 8 ] && echo few`,
     const folder = join(home.folder, "by-root");
     mkdirSync(folder);
     const folders = await makeSandboxFolders(home.deps, folder, null);
-    const place = { ...folders, toolsFolder: noTools(home), toolchains: [], environment: {}, seccompFilter: null };
+    const place = { ...folders, toolsFolder: noTools(home), toolchains: [], environment: {} };
     const request = { program: { kind: "shell", script: "touch started" }, timeoutMs: 1000 } as const;
     await using confinement = openConfinement(home.deps, { ...aConfinement(home), isWorkBounded: true });
 
-    const run = runInSandbox(home.deps, { ...place, owner: null, confinement, workFolder: folder }, request, never);
+    const run = runInSandbox(
+      home.deps,
+      { ...place, seccompFilter: seccompFilter(), owner: null, confinement, workFolder: folder },
+      request,
+      never,
+    );
 
     await expect(run).rejects.toMatchObject({ code: "RUN_UID_UNUSABLE" });
     expect(existsSync(join(folder, "started"))).toBe(false);
@@ -284,19 +289,19 @@ describe("a service that is killed", () => {
     const room = (name: string): string => JSON.stringify(new URL(`../../src/${name}/index.ts`, import.meta.url).href);
     const options = {
       ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} },
-      ...{ limits: defaultTreeLimits, buildOutput: [], seccompFilter: null, confinement: aConfinement(home) },
+      ...{ limits: defaultTreeLimits, buildOutput: [], confinement: aConfinement(home) },
     };
     writeFileSync(
       script,
       `import { registerProcess } from ${room("store")};
-import { createWorkspace, defaultSearchPath, openBase, defaultTreeLimits } from ${room("workspace")};
+import { createWorkspace, defaultSearchPath, openBase, defaultTreeLimits, seccompFilter } from ${room("workspace")};
 import { randomBytes } from "node:crypto";
 const home = ${JSON.stringify(ownHome)};
 const never = new AbortController().signal;
 const registered = (what, entry) => registerProcess(home, what, entry);
 const deps = { home, searchPath: defaultSearchPath, randomBytes, registerProcess: registered };
 const { base } = await openBase(deps, { kind: "path", path: process.argv[2] }, defaultTreeLimits, never);
-const workspace = await createWorkspace(deps, base, ${JSON.stringify(options)}, never);
+const workspace = await createWorkspace(deps, base, { ...${JSON.stringify(options)}, seccompFilter: seccompFilter() }, never);
 const program = { kind: "shell", script: "setsid sleep 306 & sleep 307" };
 await workspace.exec({ program, timeoutMs: 60000 }, never);
 `,

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { searchPathInside } from "../../workspace/index.ts";
 import type { ActionDescription } from "../action-description.ts";
 import { recordSchema } from "../result-record.ts";
 import { presentTests, runTests, type TestFacts, type TestPlan, testFields } from "../test-run.ts";
@@ -41,7 +40,7 @@ export const runVerificationAction: ActionDescription<Arguments, TestPlan, TestF
   present: (context, args, executed) => {
     const presented = presentTests(context, { tool: name, arguments: args }, executed);
     const { missing } = executed.facts.finished;
-    const lookedIn = missing === null ? [] : searchPathInside([]);
+    const lookedIn = missing === null ? [] : context.workspace.searchPath;
     return { ...presented, record: { ...presented.record, missing_program: missing, looked_in: lookedIn } };
   },
 };
