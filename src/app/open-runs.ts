@@ -33,6 +33,7 @@ import {
 } from "../store/index.ts";
 import {
   type CheckoutKind,
+  chooseRung,
   createWorkspace,
   defaultSearchPath,
   defaultTreeLimits,
@@ -53,6 +54,7 @@ import {
   seccompFilter,
   type Toolchain,
   type TreeLimits,
+  type WantedRung,
   type WorkspaceDeps,
   type WorkspaceOptions,
 } from "../workspace/index.ts";
@@ -151,8 +153,7 @@ async function openAll(
   const catalogue = createCatalogue();
   const policies = await loadPolicySet(deps, settings, catalogue);
   for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
-  const { rung: atLeast, cgroupFolder } = operator.sandbox;
-  const wanted = { runUids: settings.runUids, atLeast, cgroupFolder };
+  const wanted = { runUids: settings.runUids, ...wantedRung(operator) };
   const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
   if (rung.name === "prlimit") deps.notice(describeRung(rung));
   // Copying tools and starting a database take a while each, and know nothing of each other.
@@ -249,7 +250,7 @@ async function workspaceHands(
   const { runUids, home } = settings;
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
-  const confinement = { rung, limits: sandboxLimitsOf(operator), sandboxesAtOnce: runsAtOnce(operator, runUids, rung) };
+  const confinement = confinementOf(operator, runUids, rung);
   const { files, totalBytes, fileBytes, pathBytes, levels } = operator.tree;
   const limits: TreeLimits = { ...defaultTreeLimits, files, totalBytes, fileBytes, pathBytes, depth: levels };
   const never = new AbortController().signal; // reading a mirror and wording a patch are short, and belong to settling
@@ -295,7 +296,7 @@ const sandboxInputsOf = (
 });
 
 /** What the operator allows a sandbox; the process budget and the sizes of the work folder among it (SEC-55, SEC-56). */
-export const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
+const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
   const { memoryBytes, processes, fileBytes, openFiles, workBytes, workInodes } = sandbox;
   const { cpus, outputBytes, runOutputBytes, idleMs } = sandbox;
   return {
@@ -303,6 +304,24 @@ export const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits =>
     ...{ cpus, outputBytes, runOutputBytes, idleMs },
   };
 };
+
+/** The least rung that will do, from the operator's settings (SEC-53). */
+export const wantedRung = ({ sandbox }: OperatorSettings): WantedRung => ({
+  atLeast: sandbox.rung,
+  cgroupFolder: sandbox.cgroupFolder,
+});
+
+/** What holds a sandbox that belongs to no run yet; a run brings its own count of output. */
+export const confinementOf = (
+  operator: OperatorSettings,
+  runUids: string | null,
+  rung: Rung,
+): WorkspaceOptions["confinement"] => ({
+  rung,
+  limits: sandboxLimitsOf(operator),
+  sandboxesAtOnce: runsAtOnce(operator, runUids, rung),
+  output: { usedBytes: 0 },
+});
 
 /** Twice what one installation may have, unless the operator says how many; never more than there can be sandboxes (SEC-42). */
 export function runsAtOnce(
@@ -340,8 +359,9 @@ export async function probeOptionsOf(
 ): Promise<ProbeOptions> {
   const { sandbox } = operator;
   const toolsFolder = await prepareTools(workspaceDepsOf(deps, settings));
-  const limited = { rung: { atLeast: sandbox.rung, cgroupFolder: sandbox.cgroupFolder }, limits: sandboxLimitsOf(operator) };
-  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox), ...limited };
+  const rung = chooseRung(workspaceDepsOf(deps, settings), wantedRung(operator));
+  const confinement = confinementOf(operator, settings.runUids, rung);
+  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox), confinement };
 }
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */

@@ -55,7 +55,7 @@ export function endOf(finished: FinishedCommand, limitMs: number): string {
 }
 
 /** "4294967296 bytes of memory", as an operator sets it. */
-export function limitText({ kind, atMost }: ReachedLimit): string {
+function limitText({ kind, atMost }: ReachedLimit): string {
   switch (kind) {
     case "idle":
       return `${atMost / 1000} s without output or work`;

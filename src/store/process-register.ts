@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 
 /** A process that a reused pid can't be taken for. `startTime` is field 22 of /proc/PID/stat: clock ticks since boot (proc(5)). */
@@ -57,6 +57,12 @@ export function currentBootId(): string {
  */
 export function registerProcess(home: string, what: string, registered: Registered): () => void {
   const folder = registerFolder(home);
+  // Whoever comes first makes home, and other users have to pass it and what was made above it (SEC-47).
+  const made = mkdirSync(home, { recursive: true });
+  for (let place = home; made !== undefined; place = dirname(place)) {
+    chmodSync(place, 0o711);
+    if (place === made) break;
+  }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const owner = { pid: process.pid, startTime: startTimeOf(process.pid) ?? 0 };
   const startTime = registered.pid === null ? null : startTimeOf(registered.pid);

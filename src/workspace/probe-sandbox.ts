@@ -13,9 +13,8 @@ import { barriers, namespaceKinds, probeScript, remedies } from "./probe-script.
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
-import { chooseRung, describeRung, hasProcessGroup, type Rung, type WantedRung } from "./rung.ts";
+import { describeRung, hasProcessGroup, type Rung } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
-import type { SandboxLimits } from "./sandbox-limits.ts";
 import { makeFolderWith, makeSandboxFolders, writeProgram } from "./sandbox-place.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
@@ -30,10 +29,10 @@ export type SandboxCheck = {
 };
 
 /** As for a workspace. */
-export type ProbeOptions = Pick<WorkspaceOptions, "runUids" | "toolsFolder" | "toolchains" | "environment"> & {
-  readonly rung: WantedRung;
-  readonly limits: SandboxLimits;
-};
+export type ProbeOptions = Pick<
+  WorkspaceOptions,
+  "runUids" | "toolsFolder" | "toolchains" | "environment" | "confinement"
+>;
 
 /** `confinement`: the barriers alone, without the time limit and the list of runtimes. */
 type Part = { readonly part: "confinement" | "everything" };
@@ -80,8 +79,9 @@ async function probeWith(
   await using undo = new AsyncDisposableStack();
   const environment = checkedEnvironment(options.environment);
   const toolchains = checkedToolchains(options.toolchains, deps.home);
-  const rung = chooseRung(deps, options.rung);
-  const runUid = await takeRunUid(deps, options.runUids, { isShared: hasProcessGroup(rung) }, signal);
+  const { rung } = options.confinement;
+  const isShared = hasProcessGroup(rung);
+  const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
   undo.defer(() => runUid.release());
   const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
   undo.defer(deps.registerProcess("the sandbox of doctor", { pid: null, paths: [folder], mounts: [] }));
@@ -92,9 +92,7 @@ async function probeWith(
   writeFileSync(canary, "canary\n", { mode: 0o644 });
   const listeners = undo.use(await openProbeListeners(folder, randomName(deps)));
 
-  const { limits } = options;
-  const ofOne = { rung, limits, sandboxesAtOnce: 1, output: { usedBytes: 0 }, isWorkBounded: false };
-  const confinement = undo.use(openConfinement(deps, ofOne));
+  const confinement = undo.use(openConfinement(deps, { ...options.confinement, isWorkBounded: false }));
   const place = {
     ...(await makeSandboxFolders(deps, folder, runUid.owner)),
     ...{ toolsFolder: options.toolsFolder, toolchains, environment },
@@ -106,15 +104,14 @@ async function probeWith(
     signal.throwIfAborted();
     return result;
   };
-  return [limitsCheck(rung), ...(await tryAll({ place, run }, options.part, canary, listeners))];
+  const probe: Probe = { place, run };
+  return [limitsCheck(rung), ...(await tryAll(probe, options.part, canary, listeners))];
 }
 
-/** The lowest rung is no fault, unless the operator demands a better one: then there was no probe at all. */
+/** The lowest rung is no fault: where the operator demands a better one nothing starts at all. */
 function limitsCheck(rung: Rung): SandboxCheck {
-  const remedy =
-    rung.name === "prlimit"
-      ? "delegate a cgroup v2 folder to the service, see docs/configuration.md, `sandbox.cgroup`"
-      : "";
+  const isLowest = rung.name === "prlimit";
+  const remedy = isLowest ? "delegate control groups to the service: docs/configuration.md, `sandbox.rung`" : "";
   return { name: "limits", ok: true, detail: describeRung(rung), remedy };
 }
 

@@ -8,7 +8,7 @@ import { type ProbeOptions, probeSandbox } from "./probe-sandbox.ts";
  */
 export async function requireConfinement(
   deps: WorkspaceDeps,
-  options: ProbeOptions,
+  options: Omit<ProbeOptions, "part">,
   signal: AbortSignal,
 ): Promise<void> {
   const failing = (await probeSandbox(deps, { ...options, part: "confinement" }, signal)).filter(({ ok }) => !ok);

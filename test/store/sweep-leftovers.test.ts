@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -61,6 +62,14 @@ describe("a living owner", () => {
     release();
     expect(records()).toEqual([]);
   });
+});
+
+it("makes a home that others can pass, and a register that they can't read (SEC-47)", () => {
+  const fresh = join(home, "fresh");
+
+  registerProcess(fresh, "sandbox", { pid: null, paths: [], mounts: [] });
+
+  expect([statSync(fresh).mode & 0o777, statSync(join(fresh, "processes")).mode & 0o777]).toEqual([0o711, 0o700]);
 });
 
 describe("a killed owner", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anyRung, defaultSandboxLimits, probeSandbox, requireConfinement } from "../../src/workspace/index.ts";
+import { probeSandbox, requireConfinement } from "../../src/workspace/index.ts";
 import { searchPathWithWeakBubblewrap, together, type Weakness, weaknesses } from "../attack/weak-bubblewrap.ts";
-import { aHome, never, noTools, type TestHome, testRunUids } from "../support/checkout.ts";
+import { aConfinement, aHome, never, noTools, type TestHome, testRunUids } from "../support/checkout.ts";
 
 let home: TestHome;
 
@@ -11,19 +11,15 @@ beforeAll(() => {
 
 afterAll(() => home.dispose());
 
+const options = () => ({
+  ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} },
+  confinement: aConfinement(home),
+});
+
 /** The names of the barriers that `doctor --sandbox` finds broken. */
 async function broken(weakness: Weakness): Promise<readonly string[]> {
-  const options = {
-    runUids: testRunUids,
-    toolsFolder: noTools(home),
-    toolchains: [],
-    environment: {},
-    part: "confinement",
-    rung: anyRung,
-    limits: defaultSandboxLimits,
-  } as const;
   const deps = { ...home.deps, searchPath: searchPathWithWeakBubblewrap(home.folder, weakness) };
-  const checks = await probeSandbox(deps, options, never);
+  const checks = await probeSandbox(deps, { ...options(), part: "confinement" }, never);
   const failing = checks.filter(({ ok }) => !ok);
   expect(failing.every(({ remedy }) => remedy !== "")).toBe(true);
   return failing.map(({ name }) => name).sort();
@@ -79,8 +75,6 @@ describe("doctor --sandbox (SEC-60, SEC-133)", () => {
 });
 
 describe("a worker's start (SEC-59, SEC-60)", () => {
-  const options = () => ({ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {} });
-
   it("goes on where every barrier holds", async () => {
     await expect(requireConfinement(home.deps, options(), never)).resolves.toBeUndefined();
   });
@@ -90,7 +84,7 @@ describe("a worker's start (SEC-59, SEC-60)", () => {
 
     await expect(requireConfinement({ ...home.deps, searchPath }, options(), never)).rejects.toMatchObject({
       code: "SANDBOX_FAILED",
-      message: "the barrier `ipc_namespace` does not hold",
+      message: expect.stringMatching(/^the sandbox's barrier `ipc_namespace` does not hold/),
       remedy: expect.stringContaining("allow bwrap to make namespaces"),
     });
   });

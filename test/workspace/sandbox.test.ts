@@ -309,7 +309,7 @@ await workspace.exec({ program, timeoutMs: 60000 }, never);
     );
     const repository = readdirSync(home.folder).find((name) => name.startsWith("repository-")) ?? "";
     const service = spawn(process.execPath, [script, join(home.folder, repository)], { stdio: "inherit" });
-    await waitFor(() => findCommand("sleep 306"), 30_000);
+    await waitFor(() => findCommand("sleep 306"), 100_000);
 
     service.kill("SIGKILL");
     await once(service, "exit");
