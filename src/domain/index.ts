@@ -114,3 +114,4 @@ export {
 export { Secret } from "./secret.ts";
 export type { ReactionTarget, Trigger, TriggerVerb } from "./trigger.ts";
 export { type TextOrigin, type UntrustedText, untrusted } from "./untrusted-text.ts";
+export { visibleText } from "./visible-text.ts";
