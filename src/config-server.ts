@@ -1,4 +1,5 @@
 import { type Environment, readVariable, unusable } from "./config-values.ts";
+import { Secret } from "./domain/index.ts";
 
 const roles = ["all", "web", "worker"] as const;
 const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -15,6 +16,8 @@ export type ServerConfig = {
   /** Under which people reach the pages, without a slash at its end; null: no link is written to GitHub. */
   readonly publicUrl: string | null;
   readonly role: Role;
+  /** The pages' own port on loopback (0: a free one) and their token; without one every page answers 404 (SEC-114). */
+  readonly pages: { readonly port: number; readonly token: Secret | null };
   readonly logLevel: (typeof logLevels)[number];
 };
 
@@ -26,10 +29,14 @@ export function readServer(environment: Environment): ServerConfig {
   }
   return {
     host: readHost(value("HOST")),
-    port: readPort(value("PORT")),
+    port: readPort("PORT", value("PORT"), 3000),
     webhookPath: readWebhookPath(value("WEBHOOK_PATH")),
     publicUrl: readPublicUrl(value("COUNTERSIGN_PUBLIC_URL")),
     role: readRole(value("COUNTERSIGN_ROLE"), value("DATABASE_URL")),
+    pages: {
+      port: readPort("COUNTERSIGN_WEB_PORT", value("COUNTERSIGN_WEB_PORT"), 3001),
+      token: readWebToken(value("COUNTERSIGN_WEB_TOKEN")),
+    },
     logLevel: readLogLevel(value("LOG_LEVEL")),
   };
 }
@@ -45,11 +52,21 @@ function readHost(text: string | null): string {
   return text;
 }
 
-function readPort(text: string | null): number {
-  if (text === null) return 3000;
+function readPort(variable: string, text: string | null, fallback: number): number {
+  if (text === null) return fallback;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(port <= 65_535)) throw unusable("PORT", `\`${text}\``, "a port from 0 (a free one) to 65535", "3000");
+  if (!(port <= 65_535)) throw unusable(variable, `\`${text}\``, "a port from 0 (a free one) to 65535", `${fallback}`);
   return port;
+}
+
+/** It travels in a header, as the password of HTTP Basic or as Bearer. */
+function readWebToken(text: string | null): Secret | null {
+  if (text === null) return null;
+  if (!/^[\x21-\x7e]{1,1024}$/.test(text)) {
+    const got = "a value with spaces, control characters or too many of any";
+    throw unusable("COUNTERSIGN_WEB_TOKEN", got, "a random text such as 64 hex digits", "0f2a...");
+  }
+  return new Secret(text);
 }
 
 function readWebhookPath(text: string | null): string {

@@ -147,6 +147,7 @@ function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, s
   return {
     terminal,
     clock,
+    randomBytes,
     signal,
     version: (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version,
     folder: process.cwd(),
@@ -235,6 +236,7 @@ async function demonstrate(
     const service = await startService(deps, own, onEvent, openSignal);
     return {
       webhookUrl: service.webhookUrl ?? "",
+      pagesUrl: service.pagesUrl ?? "",
       verify: () => verifyRecords(deps, settingsOf(own), openSignal),
       argumentsOf: (actionId) => readArguments(deps, { settings: settingsOf(own), actionId }, openSignal),
       [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../src/config.ts";
-import { isCountersignError } from "../src/domain/index.ts";
+import { isCountersignError, Secret } from "../src/domain/index.ts";
 
 const place = { root: "/opt/countersign", folder: "/home/someone/project", isRoot: false };
 const database = "postgres://user:hunter2@127.0.0.1/db";
@@ -23,6 +23,7 @@ describe("the configuration of the service", () => {
       webhookPath: "/api/github/webhooks",
       publicUrl: null,
       role: "all",
+      pages: { port: 3001, token: null },
       logLevel: "info",
     });
   });
@@ -37,16 +38,20 @@ describe("the configuration of the service", () => {
         COUNTERSIGN_ROLE: "worker",
         DATABASE_URL: database,
         LOG_LEVEL: "debug",
+        COUNTERSIGN_WEB_PORT: "8090",
+        COUNTERSIGN_WEB_TOKEN: "a-word",
       },
       place,
     );
 
+    expect(config.server().pages.token?.reveal()).toBe("a-word");
     expect(config.server()).toEqual({
       host: "0.0.0.0",
       port: 0,
       webhookPath: "/hooks",
       publicUrl: "https://countersign.example.org/pages",
       role: "worker",
+      pages: { port: 8090, token: expect.any(Secret) },
       logLevel: "debug",
     });
   });
@@ -67,6 +72,8 @@ describe("the configuration of the service", () => {
     ["COUNTERSIGN_PUBLIC_URL", "https://someone@example.org", "an address with a user name"],
     ["COUNTERSIGN_PUBLIC_URL", "https://example.org/?a=1", "an address with a query or a fragment"],
     ["COUNTERSIGN_ROLE", "master", "`master`"],
+    ["COUNTERSIGN_WEB_PORT", "web", "`web`"],
+    ["COUNTERSIGN_WEB_TOKEN", "two words", "a value with spaces, control characters or too many of any"],
     ["LOG_LEVEL", "loud", "`loud`"],
     ["WEBHOOK_PROXY_URL", "https://proxy.example.org/secret", "a value"],
   ])("%s=%j stops it with variable, what was got, what is expected and an example", (variable, value, got) => {

@@ -11,8 +11,8 @@ import { createCatalogue } from "../gateway/index.ts";
 import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from "../github/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
-import { refuseForeignHome } from "../store/index.ts";
 import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
+import { readKillSwitch, refuseForeignHome } from "../store/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
@@ -21,6 +21,7 @@ import {
   loadPolicySet,
   openRecords,
   probeOptionsOf,
+  type Records,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -51,7 +52,7 @@ export async function examine(
   if (parts.has("all")) {
     checks.push(await tryPart("runtime", () => Promise.resolve(`Node.js ${process.versions.node}`)));
     checks.push(await tryPart("policies", () => tryPolicies(deps, settings)));
-    checks.push(await tryPart("database and ledger", () => tryRecords(deps, settings, signal)));
+    checks.push(...(await tryRecords(deps, settings, signal)));
   }
   if (isAsked("sandbox")) checks.push(...(await trySandbox(deps, settings, signal)));
   if (isAsked("model")) checks.push(await tryPart("model", () => tryModel(deps, settings, signal)));
@@ -75,8 +76,22 @@ async function tryPolicies(deps: CountersignDeps, settings: CountersignSettings)
   return `${policies.policyIds.length} policies in ${settings.policiesFolder}, ${policies.engineVersion}`;
 }
 
-async function tryRecords(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<string> {
-  await using records = await openRecords(deps, settings, signal);
+/** The kill switch stands in the database: it is shown wherever that could be opened (SEC-5). */
+async function tryRecords(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  signal: AbortSignal,
+): Promise<readonly Check[]> {
+  const more: Check[] = [];
+  const opened = await tryPart("database and ledger", async () => {
+    await using records = await openRecords(deps, settings, signal);
+    more.push(await tryPart("kill switch", () => killSwitchText(records)));
+    return verifiedText(records);
+  });
+  return [opened, ...more];
+}
+
+async function verifiedText(records: Records): Promise<string> {
   const { ok, size, findings } = await verifyStored(records);
   if (!ok) {
     const [first] = findings;
@@ -84,6 +99,12 @@ async function tryRecords(deps: CountersignDeps, settings: CountersignSettings, 
   }
   const kind = records.store.kind === "embedded" ? "embedded, meant for trial and small set-ups" : "external";
   return `PostgreSQL at ${records.store.address} (${kind}); ${size} entries verify`;
+}
+
+/** Paused is no fault: the operator wants it so. */
+async function killSwitchText({ store }: Records): Promise<string> {
+  const { isPaused, since } = await readKillSwitch(store.db);
+  return isPaused ? `PAUSED since ${since}: nothing starts until \`countersign resume\`` : "off";
 }
 
 /** Without the App only `serve` can't work: that is no fault unless it was asked for. */

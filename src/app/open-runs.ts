@@ -23,6 +23,7 @@ import {
   type WorkspaceHands,
 } from "../run/index.ts";
 import {
+  makeHome,
   openStore,
   readEmbeddedPassword,
   refuseForeignHome,
@@ -112,6 +113,7 @@ async function open(deps: CountersignDeps, settings: CountersignSettings, signal
   const { home, databaseUrl } = settings;
   for (const line of await sweepLeftovers(home)) deps.notice(line);
   const store = undo.use(await openStore(deps, { databaseUrl, home, databaseUid: null }, signal));
+  await makeHome(home); // whoever comes first: run uids must be able to pass it (SEC-47)
   if (store.kind === "embedded") deps.redactor.learn(await readEmbeddedPassword(home));
   const keys = await openKeys(deps, join(home, "keys"));
   const ledger = await openLedger({ ...deps, store, keys });

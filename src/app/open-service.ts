@@ -3,6 +3,8 @@ import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
+import { readKillSwitch } from "../store/index.ts";
+import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
@@ -34,6 +36,8 @@ export type ServiceSettings = RunSettings & {
   readonly host: string;
   readonly role: "all" | "web" | "worker";
   readonly publicUrl: string | null;
+  /** Absent: this process shows no pages. */
+  readonly pages?: Pick<PageSettings, "port" | "token">;
   /** For tests: how long things take that are else seconds and minutes. */
   readonly pace?: Partial<Pace>;
 };
@@ -57,6 +61,8 @@ export type Service = AsyncDisposable & {
   /** Null where this process takes no webhooks. */
   readonly port: number | null;
   readonly webhookUrl: string | null;
+  /** Null where there are none. */
+  readonly pagesUrl: string | null;
   readonly parts: readonly { readonly name: string; readonly detail: string }[];
 };
 
@@ -94,15 +100,18 @@ export async function openService(
   }
   const port =
     settings.role === "worker" ? null : await startIntake({ deps, records, github, hooks, app }, settings, undo);
+  const pages = settings.role === "worker" ? null : await openPages({ deps, records, hooks }, settings, undo);
   const webhookUrl = port === null ? null : `http://${hostInUrl(settings.host)}:${port}${settings.webhookPath}`;
   const close = undo.move();
   return {
     port,
     webhookUrl,
+    pagesUrl: pages?.url ?? null,
     parts: [
       { name: "github", detail: `${settings.github.apiUrl}, as ${app.name} (App ${app.id})` },
       { name: "database", detail: `${records.store.address} (${records.store.kind})` },
       ...(webhookUrl === null ? [] : [{ name: "webhooks", detail: webhookUrl }]),
+      ...(pages === null ? [] : [{ name: "pages", detail: pages.detail }]),
       ...(records.runs === null ? [] : [{ name: "model", detail: settings.modelName }]),
     ],
     [Symbol.asyncDispose]: () => close.disposeAsync(),
@@ -188,6 +197,24 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   return heard;
 }
 
+/** The pages, where they are wanted. A port that others have is no fault as long as no token says that pages are meant. */
+async function openPages(
+  { deps, records, hooks }: Pick<Intaking, "deps" | "records" | "hooks">,
+  { pages, publicUrl }: ServiceSettings,
+  undo: AsyncDisposableStack,
+): Promise<{ readonly url: string; readonly detail: string } | null> {
+  if (pages === undefined) return null;
+  const pageDeps = { ...records, clock: deps.clock, redact: (text: string) => text, onTrouble: hooks.onTrouble };
+  try {
+    const { port } = undo.use(await startPages(pageDeps, { ...pages, publicUrl }));
+    const url = `http://127.0.0.1:${port}/runs`;
+    return { url, detail: pages.token === null ? `${url}: 404 until COUNTERSIGN_WEB_TOKEN is set` : url };
+  } catch (error) {
+    if (pages.token !== null) throw error;
+    return null;
+  }
+}
+
 const hourMs = 3_600_000;
 
 /**
@@ -226,7 +253,7 @@ function askForMissed(
 /** Whether work can be accepted: the database answers, and the log is where it was. */
 async function health({ store, ledger }: Records): Promise<{ readonly isReady: boolean; readonly facts: JsonObject }> {
   const { size } = await ledger.head();
-  const state = await store.db.selectFrom("service_state").select("paused").executeTakeFirst();
+  const { isPaused } = await readKillSwitch(store.db);
   const counts = await store.db
     .selectFrom("runs")
     .select((row) => ["status", row.fn.countAll<string>().as("count")])
@@ -234,5 +261,5 @@ async function health({ store, ledger }: Records): Promise<{ readonly isReady: b
     .groupBy("status")
     .execute();
   const runs = Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
-  return { isReady: true, facts: { ledger: { size }, paused: state?.paused ?? false, runs } };
+  return { isReady: true, facts: { ledger: { size }, paused: isPaused, runs } };
 }

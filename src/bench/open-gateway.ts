@@ -9,6 +9,7 @@ import {
   withoutGithub,
 } from "../gateway/index.ts";
 import { noRepositoryPolicies } from "../policy/index.ts";
+import { readHalt } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import type { BenchPlace } from "./bench-place.ts";
 
@@ -55,6 +56,7 @@ export async function openGateway(place: BenchPlace, signal: AbortSignal): Promi
     ledger: runs.ledger,
     authorize: runs.policies.authorize,
     openQuestions: new Map(),
+    readHalt: (id) => readHalt(runs.store.db, id),
     approvalExpiresAfterMs: 60_000,
     delay: () => Promise.resolve(),
   };

@@ -1,4 +1,4 @@
-import type { ActionId, Clock, JsonObject, Requester } from "../domain/index.ts";
+import type { ActionId, Clock, JsonObject, RandomBytes, Requester } from "../domain/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { AskApproval, PublishingDeps, RunDeps, RunEvent, RunReport } from "../run/index.ts";
 import type { Store } from "../store/index.ts";
@@ -72,6 +72,7 @@ export type CliDeps = {
   /** Of Countersign. */
   readonly version: string;
   readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
   /** Aborted on SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** The current folder, for relative paths. */

@@ -5,6 +5,7 @@ import { addBenchCommand } from "./bench-command.ts";
 import type { CliDeps } from "./cli-deps.ts";
 import { addDemoCommand } from "./demo-command.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
+import { addKillSwitchCommands } from "./kill-switch-commands.ts";
 import { addRunCommand } from "./run-command.ts";
 import { addRunsCommands } from "./runs-commands.ts";
 import { addSchemasCommand } from "./schemas-command.ts";
@@ -29,6 +30,7 @@ const usageCodes = new Set([
   "ISSUE_EMPTY",
   "ISSUE_UNREADABLE",
   "NOT_A_REPOSITORY",
+  "PAUSED",
   "RUN_UID_UNUSABLE",
   "STORE_PATH_UNREACHABLE",
   "BUBBLEWRAP_MISSING",
@@ -96,6 +98,7 @@ function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Comma
   addDoctorCommand(program, deps, finish);
   addAuditCommands(program, deps, finish);
   addRunsCommands(program, deps);
+  addKillSwitchCommands(program, deps);
   addBenchCommand(program, deps, finish);
   addSchemasCommand(program, deps);
   return program;

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { CountersignError, parseRunId, type RunId } from "../domain/index.ts";
 import { listRuns, readRunTexts, showRun } from "../ledger/index.ts";
+import { requestStop } from "../run/index.ts";
 import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
 import { patchText } from "./patch-text.ts";
@@ -24,6 +25,10 @@ export function addRunsCommands(program: Command, deps: CliDeps): void {
     .command("patch <run>")
     .description("print the patch of a run; it applies with `git apply`")
     .action((run: string) => patch(deps, run));
+  runs
+    .command("cancel <run>")
+    .description("stop a run before its next action; its work so far is kept")
+    .action((run: string) => cancel(deps, run));
 }
 
 async function list(deps: CliDeps, isJson: boolean): Promise<void> {
@@ -75,6 +80,14 @@ async function patch(deps: CliDeps, text: string): Promise<void> {
       remedy: "see why with `countersign runs show <run>`",
     });
   deps.terminal.out(patchText(deps.terminal, new TextDecoder().decode(kept.bytes)));
+}
+
+async function cancel(deps: CliDeps, text: string): Promise<void> {
+  const runId = runIdOf(text);
+  await using records = await deps.openRecords();
+  const isAsked = await requestStop({ ...records, ...deps }, runId, "cancel_command");
+  const said = isAsked ? "is being cancelled" : "has ended, or is being cancelled already";
+  deps.terminal.out(`run ${runId} ${said}: \`countersign runs show ${runId}\`\n`);
 }
 
 function runIdOf(text: string): RunId {

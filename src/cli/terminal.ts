@@ -1,3 +1,5 @@
+import { visibleText } from "../domain/index.ts";
+
 /** Where a command reads and prints. Nothing in `cli` touches the process itself. */
 export type Terminal = {
   /** Writes to standard output. */
@@ -16,14 +18,8 @@ export type Terminal = {
   readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | null;
 };
 
-/** Text of strangers for a terminal: control characters and invisible ones become visible escapes. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
-    character === "\n" || character === "\t"
-      ? character
-      : `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`,
-  );
-}
+/** Text of strangers for a terminal: what is invisible is shown as an escape. */
+export const plain = visibleText;
 
 /** The same on one line: text of strangers can't begin a line of ours. */
 export const inLine = (text: string): string => plain(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");

@@ -16,6 +16,8 @@ export type DemoWorld = AsyncDisposable & {
   readonly receiver: SpanReceiver;
   readonly model: Model;
   readonly webhookSecret: string;
+  /** Of the pages: made for this demonstration alone. */
+  readonly webToken: string;
   readonly issue: number;
 };
 
@@ -44,7 +46,8 @@ export async function openDemoWorld(
   const issue = await openIssue(github, join(home.folder, "sample"), signal);
   const webhookSecret = Buffer.from(deps.randomBytes(32)).toString("hex");
   const close = undo.move();
-  const world = { home, github, receiver, model, webhookSecret, issue };
+  const webToken = Buffer.from(deps.randomBytes(16)).toString("hex");
+  const world = { home, github, receiver, model, webhookSecret, webToken, issue };
   return { ...world, [Symbol.asyncDispose]: () => close.disposeAsync() };
 }
 
@@ -68,7 +71,7 @@ async function openIssue(github: LocalGithub, folder: string, signal: AbortSigna
 
 /** The variables with which `serve` would be started for this world. */
 export function environmentOf(world: DemoWorld): Readonly<Record<string, string>> {
-  const { home, github, receiver, model, webhookSecret } = world;
+  const { home, github, receiver, model, webhookSecret, webToken } = world;
   return {
     COUNTERSIGN_HOME: home.folder,
     APP_ID: String(github.app.id),
@@ -78,6 +81,8 @@ export function environmentOf(world: DemoWorld): Readonly<Record<string, string>
     GHE_PROTOCOL: "http",
     HOST: "127.0.0.1",
     PORT: "0",
+    COUNTERSIGN_WEB_PORT: "0",
+    COUNTERSIGN_WEB_TOKEN: webToken,
     LOG_LEVEL: "warn",
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_MODEL: model.name,

@@ -18,6 +18,8 @@ import { type RunWatch, watchRun } from "./watch-run.ts";
 export type DemoCountersign = AsyncDisposable & {
   /** Where it takes deliveries. */
   readonly webhookUrl: string;
+  /** Where its pages are. */
+  readonly pagesUrl: string;
   /** Verifies the ledger as it is stored. */
   verify(): Promise<{ readonly size: number; readonly rootHash: string; readonly ok: boolean }>;
   /** The validated arguments of an action in canonical form; null where none are on record. */
@@ -128,7 +130,7 @@ async function compareHead(
 }
 
 function placesOf(
-  { github, issue, model }: DemoWorld,
+  { github, issue, model, webToken }: DemoWorld,
   countersign: DemoCountersign,
   { pullRequest }: RunReport,
 ): Demo["places"] {
@@ -136,6 +138,7 @@ function placesOf(
     { name: "issue", address: `${github.origin}/${repository}/issues/${issue}` },
     ...(pullRequest === null ? [] : [{ name: "pull request", address: pullRequest.url }]),
     { name: "git", address: `${github.origin}/${repository}.git` },
+    { name: "pages", address: `${countersign.pagesUrl}, any user, password ${webToken}` },
     { name: "webhooks", address: countersign.webhookUrl },
     { name: "model", address: `${model.baseUrl}, by the name ${model.name}` },
   ];

@@ -55,6 +55,8 @@ export const refusedCodes = [
   "cap_repository_day",
   "cap_sender_hour",
   "cap_sender_day",
+  "cap_tokens_day",
+  "repeated_failures",
 ] as const;
 
 /** What a command that starts nothing is answered with. */
@@ -79,9 +81,12 @@ export type DeliveryCode =
 /** How the sender is told: a comment for who may write, the `confused` reaction for who may not (GH-12, GH-15). */
 export type DeliveryAnswer = "comment" | "confused";
 
-/** What ended or should end a live run from GitHub. */
+/** What ended or should end a live run. */
 export type StopCause =
   | "command"
+  /** The operator's, on the command line. */
+  | "paused"
+  | "cancel_command"
   | "label_removed"
   | "item_closed"
   | "item_transferred"

@@ -76,6 +76,10 @@ export const errorCatalogue = {
     remedy: "write it anew without layers of HTML entities and deeply nested quotes or lists, then ask again",
   },
   KEYS_UNUSABLE: { retryable: false, remedy: "restore the key files under `COUNTERSIGN_HOME/keys` from your backup" },
+  KILL_SWITCH_UNREADABLE: {
+    retryable: true,
+    remedy: "check that the database answers; `countersign resume` writes the row of the kill switch anew",
+  },
   LEDGER_BROKEN: { retryable: false, remedy: "stop, keep the database as it is, and run `countersign audit verify`" },
   LEDGER_CONFLICT: { retryable: false, remedy: "another worker has taken this run over; let it go on" },
   LEDGER_ENTRY_TOO_LARGE: {
@@ -97,6 +101,7 @@ export const errorCatalogue = {
   MODEL_UNAVAILABLE: { retryable: true, remedy: "check that the server at OPENAI_BASE_URL is up and reachable" },
   NOT_A_REPOSITORY: { retryable: false, remedy: "name the folder of a git repository that has at least one commit" },
   NOT_FOUND: { retryable: false, remedy: "list what there is with `countersign runs list`" },
+  PAUSED: { retryable: true, remedy: "ask again once the operator has ended it with `countersign resume`" },
   POLICY_INVALID: { retryable: false, remedy: "correct the policy file at the place that the message names" },
   REGISTRATION_FAILED: {
     retryable: true,

@@ -135,3 +135,4 @@ export { leastSecretLength } from "./secret-forms.ts";
 export { isSecretName } from "./secret-names.ts";
 export { hasSecretShape } from "./secret-shapes.ts";
 export type { ReactionTarget, Trigger, TriggerVerb } from "./trigger.ts";
+export { visibleText } from "./visible-text.ts";

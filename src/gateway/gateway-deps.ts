@@ -1,6 +1,7 @@
-import type { ApprovalId, Decision, IdSource } from "../domain/index.ts";
+import type { ApprovalId, Decision, IdSource, RunId } from "../domain/index.ts";
 import type { Ledger } from "../ledger/index.ts";
 import type { AuthorizationRequest, RepositoryPolicies } from "../policy/index.ts";
+import type { Halt } from "../store/index.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { PendingApproval } from "./pending-approval.ts";
 
@@ -10,6 +11,8 @@ export type GatewayDeps = IdSource & {
   readonly ledger: Ledger;
   /** Pure; one request for each resource; an error is a deny. */
   readonly authorize: (requests: readonly AuthorizationRequest[], policies: RepositoryPolicies) => Decision;
+  /** Why the run may start nothing more, read anew before each action (SEC-5, GH-50). Throws where it can't be read. */
+  readonly readHalt: (runId: RunId) => Promise<Halt | null>;
   /** Questions that wait for a person. An answer takes its question out, so that it can be given once. */
   readonly openQuestions: Map<ApprovalId, PendingApproval>;
   /** How long a question waits for its answer (AUD-38). */

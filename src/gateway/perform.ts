@@ -8,6 +8,7 @@ import { type ParsedAction, parse } from "./parse.ts";
 import { settle } from "./reconcile.ts";
 import { recordRefused, recordWithheld } from "./record.ts";
 import { cancelOnThrow, recordCancelled } from "./record-cancelled.ts";
+import { requireGoing } from "./require-going.ts";
 import type { RunContext } from "./run-context.ts";
 import { beginTrail, openTrail, type Trail } from "./trail.ts";
 import { validate } from "./validate.ts";
@@ -53,6 +54,7 @@ export async function carryOut(
   const ready = await orCancelled(() => validate(run, authorized, signal)); // path inside, fingerprint current, budget left, arguments unchanged
   if (ready.kind === "refused")
     return recordRefused(deps, run, trail, { ...ready, parsed, stage: "validate", authorized });
+  await orCancelled(() => requireGoing(deps, run, parsed)); // no kill switch, no stop, by the database
   if (signal.aborted) return recordCancelled(deps, run, trail, { action: authorized, signal });
 
   // INVARIANT: no entry, no effect (test/gateway/no-entry-no-effect.test.ts)

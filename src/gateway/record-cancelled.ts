@@ -11,6 +11,12 @@ import { batchOf, stepOf, type Trail } from "./trail.ts";
 const causeOf = ({ reason }: AbortSignal): CancelCause =>
   isCountersignError(reason, "TIME_LIMIT") ? "budget" : "stop";
 
+/** The same of what was thrown before the effect. */
+function causeOfThrown(error: unknown): CancelCause {
+  if (isCountersignError(error, "PAUSED")) return "paused";
+  return isCountersignError(error, "ABORTED") ? "stop" : "crash";
+}
+
 /** A run that is being stopped starts nothing more. */
 export async function recordCancelled(
   deps: GatewayDeps,
@@ -37,7 +43,7 @@ export function cancelOnThrow(deps: GatewayDeps, run: RunContext, trail: Trail, 
       return await act();
     } catch (error) {
       const evidence: JsonObject = {
-        cause: signal.aborted ? causeOf(signal) : "crash",
+        cause: signal.aborted ? causeOf(signal) : causeOfThrown(error),
         errorCode: isCountersignError(error) ? error.code : null,
       };
       await deps.ledger.append(run.lease, batchOf([stepOf(run, trail, "cancelled", { evidence })]));

@@ -156,11 +156,24 @@ const webhook = z
 const cap = (hour: number, day: number) =>
   z.strictObject({ hour: count(1, 1_000_000).default(hour), day: count(1, 1_000_000).default(day) }).prefault({});
 const caps = z
-  .strictObject({ runs_per_issue: cap(5, 20), runs_per_repository: cap(30, 200), runs_per_sender: cap(30, 200) })
+  .strictObject({
+    runs_per_issue: cap(5, 20),
+    runs_per_repository: cap(30, 200),
+    runs_per_sender: cap(30, 200),
+    tokens_per_day: count(1, 1_000_000_000_000_000).default(1_000_000_000),
+    failures_per_repository: z
+      .strictObject({ in_a_row: count(1, 1_000).default(5), minutes: count(1, 7 * 24 * 60).default(60) })
+      .prefault({}),
+  })
   .transform((value) => ({
     runsPerIssue: value.runs_per_issue,
     runsPerRepository: value.runs_per_repository,
     runsPerSender: value.runs_per_sender,
+    tokensPerDay: value.tokens_per_day,
+    failuresPerRepository: {
+      inARow: value.failures_per_repository.in_a_row,
+      minutes: value.failures_per_repository.minutes,
+    },
   }));
 
 /** GitHub's numeric ids: names can be given up and taken by others. */

@@ -1,6 +1,7 @@
 import { delay } from "../agent/index.ts";
 import type { ActionOutcome, ProposedAction } from "../domain/index.ts";
 import { type ApprovalAnswer, answerApproval, type GatewayDeps, perform, type RunContext } from "../gateway/index.ts";
+import { readHalt } from "../store/index.ts";
 import type { RunDeps } from "./run-deps.ts";
 
 export function gatewayDeps(deps: RunDeps): GatewayDeps {
@@ -10,6 +11,7 @@ export function gatewayDeps(deps: RunDeps): GatewayDeps {
     catalogue: deps.catalogue,
     ledger: deps.ledger,
     authorize: deps.policies.authorize,
+    readHalt: (runId) => readHalt(deps.store.db, runId),
     openQuestions: new Map(),
     approvalExpiresAfterMs: deps.operator.approvals.expireAfterMinutes * 60_000,
     delay,

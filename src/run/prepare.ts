@@ -1,6 +1,6 @@
-import { newRunId, type Run } from "../domain/index.ts";
+import { CountersignError, newRunId, type Run } from "../domain/index.ts";
 import type { RunLease } from "../ledger/index.ts";
-import { processOwner } from "../store/index.ts";
+import { processOwner, readKillSwitch } from "../store/index.ts";
 import { type IssueTexts, removedOf } from "./issue-texts.ts";
 import { limitsOf, openSession, readSettings } from "./open-session.ts";
 import type { LocalRequest, RunDeps } from "./run-deps.ts";
@@ -9,10 +9,12 @@ import type { Session } from "./session.ts";
 
 /**
  * From a request to a run that is on record: the base fixed, settings and policies read from its commit, keys made, the
- * lease taken. Throws before anything is recorded where the repository or its settings can't be used.
+ * lease taken. Throws before anything is recorded where the repository or its settings can't be used, and `PAUSED`.
  */
 export async function prepare(deps: RunDeps, request: LocalRequest, signal: AbortSignal): Promise<Session> {
   const startedAtMs = deps.clock();
+  const { isPaused, since } = await readKillSwitch(deps.store.db); // SEC-5
+  if (isPaused) throw new CountersignError("PAUSED", `Countersign is paused by its operator since ${since}`);
   const { base, repository, uncommitted } = await deps.workspace.openBase(request.source, signal);
   const read = await readSettings(deps, base);
 

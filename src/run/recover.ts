@@ -72,6 +72,7 @@ async function settleOne(deps: RunDeps, taken: InterruptedRun, lease: RunLease, 
   await recordEnd(deps, taken, lease, {
     conclusion: left.unknown.length === 0 ? "failure" : "action_required",
     stopReason: null,
+    used: null,
     evidence: {
       cause: "crash",
       openActionCount: openCount,

@@ -14,6 +14,7 @@ import { type NewBatch, type RunLease, sealCommitted } from "../ledger/index.ts"
 import type { Transaction } from "../store/index.ts";
 import { leaseEnd } from "./lease.ts";
 import type { RunDeps } from "./run-deps.ts";
+import type { Session } from "./session.ts";
 
 const encoder = new TextEncoder();
 
@@ -157,18 +158,28 @@ export async function recordEnd(
   end: {
     readonly conclusion: Conclusion;
     readonly stopReason: StopReason | null;
+    /** Null where it is not known: the run then counts as all that it might have used. */
+    readonly used: Pick<Session["used"], "inputTokens" | "outputTokens"> | null;
     readonly evidence: JsonObject;
     readonly texts: Readonly<Record<string, string>>;
   },
 ): Promise<void> {
   const status: RunStatus = "completed";
-  const { conclusion, stopReason } = end;
+  const { conclusion, stopReason, used } = end;
+  const usedTokens = used === null ? null : used.inputTokens + used.outputTokens;
   const evidence = { status, conclusion, stopReason, ...end.evidence };
   const step = { type: "run", evidence, texts: end.texts } as const;
   await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), async (tx) => {
     await tx
       .updateTable("runs")
-      .set({ status, conclusion, stop_reason: stopReason, completed_at: timeOf(deps), ...noLease })
+      .set({
+        status,
+        conclusion,
+        stop_reason: stopReason,
+        used_tokens: usedTokens,
+        completed_at: timeOf(deps),
+        ...noLease,
+      })
       .where("run_id", "=", run.runId)
       .execute();
   });

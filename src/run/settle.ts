@@ -127,7 +127,7 @@ async function keepEnd(deps: RunDeps, session: Session, closing: Closing): Promi
   const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
   await recordPhase(deps, run, lease, "settle");
   await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
-  await recordEnd(deps, run, lease, { conclusion, stopReason, evidence, texts });
+  await recordEnd(deps, run, lease, { conclusion, stopReason, used, evidence, texts });
   return patch === "" ? null : `countersign runs patch ${run.runId}`;
 }
 

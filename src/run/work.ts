@@ -15,6 +15,7 @@ import { type ActionOutcome, isCountersignError, newActionId, type StopReason } 
 import { createFingerprints, modelTools, type RunContext } from "../gateway/index.ts";
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
+import { isHalt } from "./outage.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { runBatch } from "./run-record.ts";
@@ -58,12 +59,18 @@ export async function work(
 export function endOfError(thrown: unknown, signal: AbortSignal): WorkEnd {
   const error = translateFileError(thrown, "COUNTERSIGN_HOME"); // a full disk is met by whoever writes next
   const stopReason = stopReasonOfError(error, signal);
-  return { stopReason, title: "", summary: "", detail: stopReason === "cancelled" ? "" : describe(error) };
+  return {
+    stopReason,
+    title: "",
+    summary: "",
+    detail: signal.aborted && stopReason === "cancelled" ? "" : describe(error),
+  };
 }
 
 function stopReasonOfError(error: unknown, signal: AbortSignal): StopReason {
   if (signal.aborted) return isCountersignError(signal.reason, "TIME_LIMIT") ? "limit_time" : "cancelled";
   if (isCountersignError(error, "SETUP_FAILED")) return "setup_failed";
+  if (isHalt(error)) return "cancelled";
   return isCountersignError(error) && error.code.startsWith("MODEL_") ? "model_unavailable" : "bug";
 }
 

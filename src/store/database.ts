@@ -64,6 +64,8 @@ type RunsTable = {
   started_at: Time;
   completed_at: ColumnType<string | null, string | null, string | null>;
   limits: Json<Budget>;
+  /** Input and output tokens together, known at its end; null while it lives, and where its worker was lost. */
+  used_tokens: SetLater<number>;
   /** The columns from here on are null in a run that was started on this machine. */
   installation_id: FixedOrNull<number>;
   item_kind: FixedOrNull<"issue" | "pull_request">;

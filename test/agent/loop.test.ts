@@ -72,7 +72,7 @@ test("sends the whole of each request again at the beginning of the next, byte f
   expect(loop.requests).toHaveLength(6);
 });
 
-describe("limits", () => {
+describe("limits (AT-21)", () => {
   test.each([
     { limit: "turns", limits: { turns: 2 }, asked: 2, reason: "limit_turns" },
     { limit: "input_tokens", limits: { inputTokens: 1000 }, asked: 3, reason: "limit_tokens" },

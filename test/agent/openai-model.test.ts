@@ -337,7 +337,7 @@ describe("a server that fails", () => {
   });
 });
 
-describe("a server whose answer has no end", () => {
+describe("a server whose answer has no end, or 10 MB (AT-21)", () => {
   const mebibyte = "x".repeat(1024 * 1024);
   const pieces: readonly { readonly name: string; readonly type: string; readonly piece: string }[] = [
     { name: "in one piece", type: "application/json", piece: mebibyte },

@@ -15,7 +15,7 @@ const facts = {
 };
 const webhook = { url: "https://countersign.example.org/api/github/webhooks", contentType: "json", verifiesTls: true };
 
-describe("the App that app.yml describes", () => {
+describe("the App that app.yml describes (SEC-117)", () => {
   it("asks for exactly what is needed", () => {
     expect(manifest.default_permissions).toEqual(neededPermissions);
   });
@@ -56,7 +56,7 @@ describe("the check of an App against app.yml", () => {
   });
 });
 
-describe("the start of the service", () => {
+describe("the start of the service (SEC-117)", () => {
   it("is refused to an App that lacks a permission", () => {
     const permissions = { ...facts.permissions, contents: "read" };
 

@@ -74,6 +74,7 @@ async function find(...argv: readonly string[]) {
     terminal,
     version: "0.0.0",
     clock: () => now.ms,
+    randomBytes,
     signal: new AbortController().signal,
     folder,
     requester: { id: "local:test", login: "test", permission: "admin" },

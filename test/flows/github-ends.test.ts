@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type GithubPlace, openGithubPlace, type RunningService } from "../support/github-service.ts";
@@ -56,7 +57,7 @@ async function seenIn(name: string, number: number) {
   };
 }
 
-it("stops a run whose label is removed meanwhile, says who did it, and keeps the patch", async () => {
+it("stops a run whose label is removed meanwhile, says who did it, and keeps the patch (AT-11)", async () => {
   await addTiny("unlabelled");
   meanwhile.set(titleOf("unlabelled"), async () => {
     await place.github.unlabel({ repository: "acme/unlabelled", number: 1 }, "countersign", "alice");
@@ -70,7 +71,7 @@ it("stops a run whose label is removed meanwhile, says who did it, and keeps the
   expect(seen.comments[0]).toContain("countersign runs patch ");
 });
 
-it("publishes nothing where the issue was closed without us hearing of it", async () => {
+it("publishes nothing where the issue was closed without us hearing of it (AT-11, GH-51)", async () => {
   await addTiny("closed");
   meanwhile.set(titleOf("closed"), async () => {
     place.github.setReceiverDown(true);
@@ -84,7 +85,7 @@ it("publishes nothing where the issue was closed without us hearing of it", asyn
   expect(seen.comments).toEqual([expect.stringContaining("the issue was closed meanwhile")]);
 });
 
-it("publishes nothing for a requester who may no longer write", async () => {
+it("publishes nothing for a requester who may no longer write (GH-51, SEC-32)", async () => {
   await addTiny("demoted");
   meanwhile.set(titleOf("demoted"), () => place.github.addCollaborator("acme/demoted", "alice", "read"));
 
@@ -129,6 +130,24 @@ it("publishes nothing into a repository that is archived meanwhile", async () =>
   expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
 });
 
+it("publishes nothing on a base that was rewritten meanwhile, and writes over nothing (AT-32)", async () => {
+  await addTiny("rewritten");
+  const git = (...args: readonly string[]): string =>
+    execFileSync("git", ["-C", place.gitFolder("acme/rewritten"), ...args], { encoding: "utf8" }).trim();
+  let rewritten = "";
+  meanwhile.set(titleOf("rewritten"), () => {
+    const who = ["-c", "user.name=alice", "-c", "user.email=alice@example.invalid"];
+    rewritten = git(...who, "commit-tree", "-m", "Anew", "main^{tree}");
+    git("update-ref", "refs/heads/main", rewritten);
+  });
+
+  const seen = await askIn("rewritten");
+
+  expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
+  expect(seen.comments).toEqual([expect.stringContaining("was rewritten while the run worked on it")]);
+  expect(git("rev-parse", "main")).toBe(rewritten);
+});
+
 it("opens nothing where nothing is to change, and says so", async () => {
   await addTiny("same", { ...unverified, "note.txt": "hello\n" });
 
@@ -141,7 +160,7 @@ it("opens nothing where nothing is to change, and says so", async () => {
 it.each([
   ["a branch of the run's own name stands at", (runId: string) => `countersign/issue-1-${runId.slice(-8)}`],
   ["a branch named `countersign` is in the way of", () => "countersign"],
-])("leaves %s as it is, publishes nothing, and keeps the patch", async (_case, nameOf) => {
+])("leaves %s as it is, publishes nothing, and keeps the patch (AT-32)", async (_case, nameOf) => {
   const name = `taken-${nameOf("").length}`;
   await addTiny(name);
   let taken = "";
@@ -165,7 +184,7 @@ it.each([
   expect(JSON.stringify(standing)).toContain(`refs/heads/${taken}`);
 });
 
-it("opens a draft where the tests fail on the change, and says so first", async () => {
+it("opens a draft where the tests fail on the change, and says so first (AT-36)", async () => {
   await addTiny("failing", { ".github/countersign.yml": "version: 1\nverify: { run: test ! -f note.txt }\n" });
 
   const seen = await askIn("failing");

@@ -29,6 +29,7 @@ beforeAll(async () => {
     GHE_HOST: `127.0.0.1:${github.port}`,
     GHE_PROTOCOL: "http",
     PORT: "0",
+    COUNTERSIGN_WEB_PORT: "0",
     OPENAI_BASE_URL: "http://127.0.0.1:9/v1",
     OPENAI_MODEL: "never-asked",
   };

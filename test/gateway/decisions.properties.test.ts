@@ -97,6 +97,7 @@ function propose(
     ledger: inMemory,
     authorize: policies.authorize,
     openQuestions: new Map(),
+    readHalt: () => Promise.resolve(null),
     approvalExpiresAfterMs: 60_000,
     delay: () => Promise.resolve(),
   };

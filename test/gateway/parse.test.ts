@@ -78,7 +78,7 @@ describe("parse", () => {
     expect(refused.refusal.code).toBe("invalid_arguments");
   });
 
-  it.each(schemaCases)("refuses what the schema of %s does not take: %.60s", (tool, raw, position) => {
+  it.each(schemaCases)("refuses what the schema of %s does not take: %.60s (AT-16)", (tool, raw, position) => {
     const refused = refusedBy(tool, raw);
 
     expect(refused).toMatchObject({ stage: "parse", code: "invalid_arguments", position });
@@ -102,7 +102,7 @@ describe("parse", () => {
     expect(canonicalOf("caf\u00e9")).not.toBe(canonicalOf("cafe\u0301"));
   });
 
-  it("tells unknown tool, malformed call and truncated call apart, each with place and reason (ACI-65)", () => {
+  it("tells unknown tool, malformed call and truncated call apart, each with place and reason (ACI-65, AT-16)", () => {
     const unknown = refusedBy("raed_file", '{"path":"a"}');
     const malformed = refusedBy("read_file", '{"path":a}');
     const truncated = refusedBy("read_file", '{"path":"src/a');

@@ -5,7 +5,7 @@ it("finds nothing where the App has what it needs", () => {
   expect(checkPermissions(neededPermissions)).toEqual({ missing: [], superfluous: [] });
 });
 
-it("names what is missing and what is too much", () => {
+it("names what is missing and what is too much (SEC-117)", () => {
   const { checks: _, ...rest } = neededPermissions;
 
   expect(checkPermissions({ ...rest, issues: "read", workflows: "write", contents: "admin" })).toEqual({

@@ -62,7 +62,7 @@ describe("push_commit", () => {
     });
   });
 
-  it("uses a token that writes contents of this repository and nothing else", async () => {
+  it("uses a token that writes contents of this repository and nothing else (SEC-118)", async () => {
     answerObjects();
     mock.replyInRepository("POST", "/git/refs", created(ref(sha("e"))));
     answerReadBack();
@@ -73,7 +73,7 @@ describe("push_commit", () => {
     expect(mock.minted[0]?.body).toEqual({ repository_ids: [42], permissions: { contents: "write" } });
   });
 
-  it("moves a branch without force", async () => {
+  it("moves a branch without force (AT-32)", async () => {
     answerObjects();
     mock.replyInRepository("PATCH", refsPath, { status: 200, body: ref(sha("e")) });
     answerReadBack();

@@ -65,13 +65,13 @@ describe("a read", () => {
     ]);
   });
 
-  it("takes no other repository for the one asked for", async () => {
+  it("takes no other repository for the one asked for (SEC-4, SEC-113)", async () => {
     mock.replyInRepository("GET", "", { status: 200, body: { ...repository, id: 43 } });
 
     await expect(mock.reader().repository(never)).rejects.toMatchObject({ code: "GITHUB_NOT_FOUND" });
   });
 
-  it("follows a redirect to the same host", async () => {
+  it("follows a redirect to the same host (SEC-113)", async () => {
     mock.replyInRepository("GET", "", {
       status: 301,
       headers: { location: "https://github.example.test/api/v3/repositories/42/moved?a={b}" },
@@ -85,7 +85,7 @@ describe("a read", () => {
     "https://elsewhere.example.test/repositories/42",
     "http://github.example.test/api/v3/repositories/42",
     "//elsewhere.example.test/",
-  ])("follows no redirect to %s", async (location) => {
+  ])("follows no redirect to %s (SEC-113)", async (location) => {
     const redirect = { status: 307, headers: { location } };
     mock.replyInRepository("GET", "", redirect, redirect, redirect);
 
@@ -234,7 +234,7 @@ describe("a read", () => {
     expect(found.items.map(({ number, isOpen }) => ({ number, isOpen }))).toEqual([{ number: 8, isOpen: false }]);
   });
 
-  it("pages a list to its end, without following the addresses in it", async () => {
+  it("pages a list to its end, without following the addresses in it (SEC-113)", async () => {
     const link = { link: '<https://elsewhere.example.test/?page=2>; rel="next"' };
     const since = "since=2026-03-01T00:00:00Z";
     mock.replyInRepository("GET", `/issues/1/comments?${since}&per_page=100&page=1`, {

@@ -73,7 +73,7 @@ const hostile = fc
   )
   .map((parts) => parts.join(""));
 
-describe("inert text", () => {
+describe("inert text (AT-34, SEC-115)", () => {
   it.each([
     "@org/team",
     "see @octo.",
@@ -140,7 +140,7 @@ describe("inert text", () => {
   });
 });
 
-describe("fenced text", () => {
+describe("fenced text (AT-34, SEC-115)", () => {
   it("is one code block that nothing in it closes", () => {
     fc.assert(
       fc.property(hostile, (text) => {

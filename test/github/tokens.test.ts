@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 const good = { status: 200, body: repository };
 const minutes = (count: number): number => count * 60_000;
 
-describe("a token", () => {
+describe("a token (SEC-118)", () => {
   it("is used until ten minutes before its end", async () => {
     mock.replyInRepository("GET", "", good, good, good);
     const reader = mock.reader();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CountersignError, type RunId, type Trigger } from "../../src/domain/index.ts";
+import { type Conclusion, CountersignError, type RunId, type Trigger } from "../../src/domain/index.ts";
 import type { IntakeDeps } from "../../src/intake/index.ts";
 import { readRunEntries, readRunTexts } from "../../src/ledger/index.ts";
 import { openTestLedger, type TestLedger } from "../support/test-ledger.ts";
@@ -67,11 +67,16 @@ const entriesOf = (deliveryId: string) =>
     [deliveryId],
   );
 
-const finish = (repositoryId: number) =>
+/** Ends the live runs of a repository. */
+const finish = (
+  repositoryId: number,
+  end: { readonly conclusion?: Conclusion; readonly completed_at?: string; readonly used_tokens?: number } = {},
+) =>
   store.db
     .updateTable("runs")
-    .set({ status: "completed", conclusion: "neutral", completed_at: new Date(held.now.ms).toISOString() })
+    .set({ status: "completed", conclusion: "neutral", completed_at: new Date(held.now.ms).toISOString(), ...end })
     .where("repository_id", "=", String(repositoryId))
+    .where("status", "!=", "completed")
     .execute();
 
 describe("the label by a writer", () => {
@@ -138,9 +143,15 @@ describe("the label by a writer", () => {
   it.each([
     ["in other case", "Countersign"],
     ["with a space after it", "countersign "],
-    ["with a homoglyph", "соuntersign"],
+    ["with a tab after it", "countersign\t"],
+    ["with a space before it", " countersign"],
+    ["with Cyrillic letters", "\u0441\u043euntersign"],
+    ["in full-width letters", "\uff43ountersign"],
+    ["with a zero-width space", "counter\u200bsign"],
+    ["with a soft hyphen", "counter\u00adsign"],
+    ["with a long s", "counter\u017fign"],
     ["of another name", "bug"],
-  ])("%s starts nothing", async (_case, name) => {
+  ])("%s starts nothing (AT-10, SEC-33)", async (_case, name) => {
     const payload = labelled({ label: { name } });
 
     const { status, row, jobs } = await deliver("issues", payload);
@@ -159,7 +170,7 @@ describe("the label by a writer", () => {
     ["by a bot", { sender: { type: "Bot" } }, "bot_actor"],
     ["by an organization", { sender: { type: "Organization" } }, "bot_actor"],
     ["by our own App", { sender: { id: ownApp.botUserId, type: "Bot" } }, "own_app"],
-  ])("%s is ignored and nobody is told", async (_case, changes, code) => {
+  ])("%s is ignored and nobody is told (AT-7, SEC-30)", async (_case, changes, code) => {
     const { row, jobs, id } = await deliver("issues", labelled(changes));
 
     expect({ row, jobs }).toMatchObject({ row: { result: "ignored", code, answer: null, run_id: null }, jobs: [] });
@@ -176,7 +187,7 @@ describe("the label by a writer", () => {
     expect(row).toMatchObject({ result: "started" });
   });
 
-  it("by our own App starts nothing even where it is listed", async () => {
+  it("by our own App starts nothing even where it is listed (AT-7)", async () => {
     const allowed = operatorWith({ allowed_bots: [ownApp.botUserId] });
 
     const { row } = await deliver("issues", labelled({ sender: { id: ownApp.botUserId } }), { operator: allowed });
@@ -191,7 +202,7 @@ describe("the label by a writer", () => {
   });
 });
 
-describe("who may not write", () => {
+describe("who may not write (AT-6, AT-8, SEC-31, SEC-32)", () => {
   const github = intakeGithub("write");
   function intakeGithub(permission: "admin" | "maintain" | "write" | "read" | "none", userId: number = writer.id) {
     return {
@@ -259,7 +270,7 @@ describe("a signed payload that the store can't hold", () => {
   });
 });
 
-describe("a run that can't be now", () => {
+describe("a run that can't be now (SEC-5, SEC-35)", () => {
   it.each([
     ["the repository is archived", { repository: { archived: true } }, "repository_archived"],
     ["the repository is disabled", { repository: { disabled: true } }, "repository_disabled"],
@@ -341,6 +352,81 @@ describe("a run that can't be now", () => {
     await deliver("issues", labelled({ sender }), settings);
 
     expect((await deliver("issues", labelled({ sender }), settings)).row).toMatchObject({ code: "cap_sender_hour" });
+  });
+
+  it("because the tokens of the day are spent is told so: ended runs count what they used, others all they may", async () => {
+    const [{ spent = 0 } = {}] = await store.sql<{ spent: number }>(
+      `select sum(coalesce(used_tokens, (limits ->> 'inputTokens')::bigint + (limits ->> 'outputTokens')::bigint))::bigint
+         as spent from runs`,
+    );
+    const limits = { input_tokens: 90, output_tokens: 10 };
+    // Enough for two runs, beside what the others of this database may use.
+    const settings = { operator: operatorWith({ limits, caps: { tokens_per_day: spent + 250 } }) };
+    const first = labelled();
+    const refusedAt = async () => (await deliver("issues", labelled(), settings)).row?.code;
+
+    await deliver("issues", first, settings);
+    const second = await refusedAt();
+    const third = await refusedAt();
+    await finish(first.repository.id, { used_tokens: 20 });
+    const fourth = await refusedAt();
+    const fifth = await refusedAt();
+
+    expect([second, third, fourth, fifth]).toEqual(["done", "cap_tokens_day", "done", "cap_tokens_day"]);
+  });
+
+  describe("because the last runs in its repository all failed (SEC-35)", () => {
+    const caps = { failures_per_repository: { in_a_row: 2, minutes: 30 } };
+    let now = Date.UTC(2026, 0, 1, 0, 1);
+    const settings = { operator: operatorWith({ caps }), clock: () => now };
+    let number = 0;
+    async function ends(repository: { readonly id: number }, conclusion: Conclusion): Promise<void> {
+      number += 1;
+      const sent = await deliver("issues", labelled({ repository, issue: { number } }), settings);
+      expect(sent.row).toMatchObject({ result: "started" });
+      now += 1_000;
+      await finish(repository.id, { conclusion, completed_at: new Date(now).toISOString() });
+    }
+    const asked = async (repository: { readonly id: number }) =>
+      (await deliver("issues", labelled({ repository, issue: { number: 999 } }), settings)).row;
+
+    it("is told so, in that repository alone, until its time has gone by; then one is let through", async () => {
+      const { repository } = labelled();
+      await ends(repository, "failure");
+      await ends(repository, "timed_out");
+
+      const refused = await asked(repository);
+      const elsewhere = await asked(labelled().repository);
+      now += 30 * 60_000;
+      await ends(repository, "failure");
+      const again = await asked(repository);
+
+      expect(refused).toMatchObject({ result: "refused", code: "repeated_failures", answer: "comment" });
+      expect(elsewhere).toMatchObject({ result: "started" });
+      expect(again).toMatchObject({ code: "repeated_failures" });
+    });
+
+    it.each(["success", "neutral", "action_required"] as const)(
+      "does not hold after one that ended `%s`",
+      async (end) => {
+        const { repository } = labelled();
+        for (const conclusion of ["failure", "failure", end, "failure"] as const) {
+          if (conclusion === end) now += 31 * 60_000;
+          await ends(repository, conclusion);
+        }
+
+        expect(await asked(repository)).toMatchObject({ result: "started" });
+      },
+    );
+
+    it("is no matter of cancelled runs, which neither fail nor succeed", async () => {
+      const { repository } = labelled();
+      await ends(repository, "failure");
+      await ends(repository, "cancelled");
+      await ends(repository, "failure");
+
+      expect(await asked(repository)).toMatchObject({ code: "repeated_failures" });
+    });
   });
 
   it("because it was delivered late and the label is gone is refused", async () => {
@@ -498,7 +584,7 @@ describe("a transaction that fails", () => {
   });
 });
 
-describe("a repetition", () => {
+describe("a repetition (AT-4, SEC-112)", () => {
   it("under the same id answers 202, is recorded, and makes nothing", async () => {
     const payload = labelled();
     const id = newDeliveryId();
@@ -551,7 +637,7 @@ describe("a repetition", () => {
   });
 });
 
-describe("two processes at once", () => {
+describe("two processes at once (AT-4)", () => {
   async function inTwo<Value>(
     work: (
       one: Awaited<ReturnType<typeof startIntake>>,

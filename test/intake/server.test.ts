@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { request } from "node:http";
-import { connect } from "node:net";
+import { createServer, request } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Secret } from "../../src/domain/index.ts";
 import { createIntake, type IntakeDeps, intakeTimes } from "../../src/intake/index.ts";
@@ -64,7 +64,7 @@ async function post(
 const countOf = async () => (await store.sql<{ n: number }>("select count(*) as n from deliveries"))[0]?.n;
 const text = () => JSON.stringify(labelled());
 
-describe("the webhook server", () => {
+describe("the webhook server (SEC-110, SEC-111)", () => {
   it("answers 202 to a signed delivery", async () => {
     expect(await post(text())).toMatchObject({ status: 202 });
   });
@@ -83,7 +83,7 @@ describe("the webhook server", () => {
     }
   });
 
-  it("answers 401 to a body changed by one byte after signing, and stores nothing", async () => {
+  it("answers 401 to a body changed by one byte after signing, and stores nothing (AT-1)", async () => {
     const before = await countOf();
     const body = text();
     const changed = body.replace("wrong", "wrung");
@@ -92,7 +92,7 @@ describe("the webhook server", () => {
     expect(await countOf()).toBe(before);
   });
 
-  it("answers 401 to the same JSON in another order of keys under the old signature", async () => {
+  it("answers 401 to the same JSON in another order of keys under the old signature (AT-3)", async () => {
     const payload = labelled();
     const reordered = JSON.stringify(Object.fromEntries(Object.entries(payload).reverse()));
 
@@ -101,7 +101,7 @@ describe("the webhook server", () => {
     });
   });
 
-  it("answers 401 where only the SHA-1 signature is there, none is, or two are", async () => {
+  it("answers 401 where only the SHA-1 signature is there, none is, or two are (AT-2)", async () => {
     const body = text();
     const sha1 = `sha1=${createHmac("sha1", webhookSecret).update(body).digest("hex")}`;
 
@@ -164,13 +164,43 @@ describe("the webhook server", () => {
     });
   });
 
+  it("asks nothing of an address that stands in a payload, whatever field it is in (SEC-113)", async () => {
+    let callCount = 0;
+    const listener = createServer((_request, response) => {
+      callCount += 1;
+      response.end("{}");
+    });
+    await once(listener.listen(0, "127.0.0.1"), "listening");
+    const address = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
+    const urls = Object.fromEntries(
+      "url html_url clone_url git_url hooks_url events_url repository_url comments_url labels_url avatar_url access_tokens_url"
+        .split(" ")
+        .map((field) => [field, address]),
+    );
+    const { issue, repository, sender, installation, ...payload } = labelled();
+    const body = JSON.stringify({
+      ...payload,
+      ...urls,
+      issue: { ...issue, ...urls, body: `see ${address} and ![x](${address})`, title: address },
+      repository: { ...repository, ...urls },
+      sender: { ...sender, ...urls },
+      installation: { ...installation, ...urls },
+    });
+
+    const answered = await post(body);
+    listener.close();
+
+    expect(answered).toMatchObject({ status: 202, text: '{"result":"started","code":"done"}\n' });
+    expect(callCount).toBe(0);
+  });
+
   it("records a body that lacks what its event has as ignored", async () => {
     const body = JSON.stringify({ action: "labeled", issue: 1 });
 
     expect(await post(body)).toMatchObject({ status: 202, text: '{"result":"ignored","code":"shape_unknown"}\n' });
   });
 
-  it("answers 413 to a body of 30 MB, announced or not, and keeps none of it", async () => {
+  it("answers 413 to a body of 30 MB, announced or not (AT-5)", async () => {
     const body = Buffer.alloc(30_000_000, "x");
 
     expect(await post(body)).toMatchObject({ status: 413 });
@@ -185,7 +215,7 @@ describe("the webhook server", () => {
     expect(await post(body, {}, wide)).toMatchObject({ status: 202 });
   });
 
-  it("ends a connection whose body drips, without a delivery", async () => {
+  it("ends a connection whose body drips, without a delivery (AT-5)", async () => {
     const before = await countOf();
     const times = { ...intakeTimes, headersMs: 100, requestMs: 200, checkMs: 20 };
     await using hasty = await startIntake(deps({ times }));

@@ -8,7 +8,7 @@ const bytes = Buffer.from('{"action":"labeled"}');
 const digest = (secret: string, algorithm = "sha256") => createHmac(algorithm, secret).update(bytes).digest("hex");
 const good = `sha256=${digest("s".repeat(32))}`;
 
-describe("a signature", () => {
+describe("a signature (SEC-110)", () => {
   it("holds under the current secret and under the one before", () => {
     expect(isSigned(secrets, [good], bytes)).toBe(true);
     expect(isSigned(secrets, [`sha256=${digest("t".repeat(32))}`], bytes)).toBe(true);

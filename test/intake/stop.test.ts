@@ -56,7 +56,7 @@ const unlabelled = (run: Live, changes: object = {}) => ({
   ...changes,
 });
 
-describe("a live run is asked to stop", () => {
+describe("a live run is asked to stop (AT-11, GH-13, GH-50)", () => {
   it.each([
     ["issues", "label_removed", (run: Live) => unlabelled(run)],
     ["issues", "item_closed", (run: Live) => ({ ...unlabelled(run), action: "closed" })],

@@ -49,7 +49,7 @@ afterAll(async () => {
 
 const send = (name: string, payload: object) => intake.send(name, payload);
 
-describe("GitHub's own examples through the real endpoint", () => {
+describe("GitHub's own examples through the real endpoint (SEC-113)", () => {
   it("are each handled, or ignored for a stated reason, and the ledger verifies", async () => {
     expect(examples.length).toBeGreaterThan(400);
     const failed: string[] = [];

@@ -16,7 +16,7 @@ const ending = (change: Partial<Ending> = {}): Ending => ({
 });
 
 describe("the conclusion of a run", () => {
-  it("is success only where the host saw the project's own tests pass", () => {
+  it("is success only where the host saw the project's own tests pass (AT-36)", () => {
     expect(conclude(ending()).conclusion).toBe("success");
   });
 

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { type CliDeps, runCommandLine } from "../../src/cli/index.ts";
 
 /** What one command line told and ended with. */
@@ -35,6 +36,7 @@ export async function commandLine(
     },
     version: "0.0.0",
     clock: () => 0,
+    randomBytes,
     signal: new AbortController().signal,
     folder: "/",
     requester: { id: "local:test", login: "test", permission: "admin" },

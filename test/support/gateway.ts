@@ -34,6 +34,7 @@ import {
   verifyStored,
 } from "../../src/ledger/index.ts";
 import { loadPolicies, noRepositoryPolicies, type PolicyEngine } from "../../src/policy/index.ts";
+import { readHalt } from "../../src/store/index.ts";
 import type { Workspace } from "../../src/workspace/index.ts";
 import { createGithubWorld } from "./github-world.ts";
 import { publishedChanges, runBranch } from "./sample-arguments.ts";
@@ -117,6 +118,7 @@ export async function openTestGateway(): Promise<TestGateway> {
     ledger: log.ledger,
     authorize: policies.authorize,
     openQuestions: new Map(),
+    readHalt: (runId) => readHalt(store.db, runId),
     approvalExpiresAfterMs: approvalMs,
     delay: (_waitMs, signal) => (signal.aborted ? Promise.reject(signal.reason) : Promise.resolve()),
   };

@@ -5,6 +5,8 @@ type Call = { readonly kind: "call"; readonly tool: string; readonly arguments: 
 /** What a model whose answers a test wrote by hand does next. */
 export type Move =
   | Call
+  /** Many in one answer. */
+  | { readonly kind: "calls"; readonly calls: readonly Call[] }
   /** The same in one piece, although a stream was asked for. */
   | { readonly kind: "whole"; readonly call: Call }
   | { readonly kind: "status"; readonly status: number; readonly message: string }
@@ -36,7 +38,9 @@ export function startPlannedModel(
     const move = moves[Math.min(number, moves.length - 1)];
     switch (move?.kind) {
       case "call":
-        return sendStream(response, asEvents(chunksOf(move, number)));
+        return sendStream(response, asEvents(chunksOf([move], number)));
+      case "calls":
+        return sendStream(response, asEvents(chunksOf(move.calls, number)));
       case "whole":
         return sendJson(response, 200, completionOf(move.call, number));
       case "status":
@@ -51,23 +55,22 @@ export function startPlannedModel(
 
 const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
 
-const toolCallsOf = (move: Call, number: number): readonly Readonly<Record<string, unknown>>[] => [
-  {
-    id: `call_${number}`,
+const toolCallsOf = (calls: readonly Call[], number: number): readonly Readonly<Record<string, unknown>>[] =>
+  calls.map((made, place) => ({
+    id: place === 0 ? `call_${number}` : `call_${number}_${place}`,
     type: "function",
-    function: { name: move.tool, arguments: JSON.stringify(move.arguments) },
-  },
-];
+    function: { name: made.tool, arguments: JSON.stringify(made.arguments) },
+  }));
 
 function completionOf(move: Call, number: number): unknown {
-  const message = { role: "assistant", content: null, tool_calls: toolCallsOf(move, number) };
+  const message = { role: "assistant", content: null, tool_calls: toolCallsOf([move], number) };
   const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
   return { id: `answer-${number}`, object: "chat.completion", created: 0, model: "planned", choices, usage };
 }
 
-function chunksOf(move: Call, number: number): readonly unknown[] {
+function chunksOf(calls: readonly Call[], number: number): readonly unknown[] {
   const shared = { id: `answer-${number}`, object: "chat.completion.chunk", created: 0, model: "planned" };
-  const toolCalls = toolCallsOf(move, number).map((one) => ({ index: 0, ...one }));
+  const toolCalls = toolCallsOf(calls, number).map((one, index) => ({ index, ...one }));
   return [
     { ...shared, choices: [{ index: 0, delta: { role: "assistant", tool_calls: toolCalls }, finish_reason: null }] },
     { ...shared, choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }], usage },

@@ -23,7 +23,7 @@ export const sign = (body: string | Uint8Array, secret = webhookSecret): string 
 export function operatorWith({ caps = {}, ...settings }: { readonly caps?: object; readonly [key: string]: unknown }) {
   const many = { hour: 10_000, day: 10_000 };
   return parseOperatorSettings(
-    JSON.stringify({ ...settings, caps: { runs_per_sender: many, ...caps } }),
+    JSON.stringify({ ...settings, caps: { runs_per_sender: many, tokens_per_day: 1_000_000_000_000, ...caps } }),
     "operator.json",
   );
 }

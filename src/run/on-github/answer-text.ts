@@ -38,6 +38,15 @@ const told: Partial<Readonly<Record<DeliveryCode, Told>>> = {
   cap_repository_day: cap("for this repository in a day"),
   cap_sender_hour: cap("for one person in an hour"),
   cap_sender_day: cap("for one person in a day"),
+  cap_tokens_day: {
+    cause: "the cap of tokens that all runs may use in a day, `caps.tokens_per_day`, is reached",
+    remedy: "wait until runs of that time have grown old, or let the operator raise it in `operator.json`",
+  },
+  repeated_failures: {
+    cause: "the last runs in this repository all failed, as many in a row as `caps.failures_per_repository` allows",
+    remedy:
+      "see why with `countersign runs list`, then wait until its minutes have gone by, or let the operator raise it",
+  },
   command_unknown: { cause: "that is no command", remedy: "see the commands below" },
   command_unreadable: { cause: "the comment is too long to find the command in it", remedy: "write it alone" },
   command_later: { cause: "that command is not there yet", remedy: "see the commands below" },

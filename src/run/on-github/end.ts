@@ -68,6 +68,8 @@ export async function withUnknown(
   return { ...verdict, conclusion: "action_required", cause };
 }
 
+const noneUsed = { turns: 0, inputTokens: 0, outputTokens: 0 };
+
 /** The end of a run that never came to work, or whose work this process does not have: what is on record is kept. */
 export async function endEarly(
   deps: GithubRunDeps,
@@ -81,12 +83,13 @@ export async function endEarly(
   const patch = await recordedPatch(deps, job);
   const none = { pullRequest: null, leftOut: [], withheld: [], gateCauses: [] };
   const told = { conclusion, cause, patch, diffStat: diffStat(patch), remedy, ...none };
-  await reporter.end(await statusEnd(deps, job, told), { turns: 0, inputTokens: 0, outputTokens: 0 });
+  await reporter.end(await statusEnd(deps, job, told), noneUsed);
   await settleOpenActions(deps, run, lease, conclusion === "cancelled" ? "stop" : "crash");
   const summary = { title: "", summary: "", cause, leftOut: [], withheld: [], refusedCauses: [] };
   await recordEnd(deps, run, lease, {
     conclusion,
     stopReason: conclusion === "cancelled" ? "cancelled" : null,
+    used: row.base_sha === "" ? noneUsed : null, // before the base is fixed no model is asked
     evidence: { endedEarly: true, ...diffStat(patch) },
     texts: { patch, summary: JSON.stringify(summary) },
   });

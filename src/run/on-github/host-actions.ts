@@ -9,6 +9,7 @@ import {
 } from "../../domain/index.ts";
 import { perform, type RunContext, reconcileOpen } from "../../gateway/index.ts";
 import { readActionTexts } from "../../ledger/index.ts";
+import { isHalt } from "../outage.ts";
 import { gatewayDeps } from "../perform-asking.ts";
 import type { RunDeps } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
@@ -18,7 +19,10 @@ export type HostWrite =
   | { readonly kind: "done"; readonly result: JsonObject; readonly outcome: ActionOutcome }
   | { readonly kind: "not_done" | "unknown"; readonly code: string; readonly reason: string; readonly remedy: string };
 
-/** Proposes one of the host's writes to GitHub and takes it to its end. Throws only what keeps it from being recorded. */
+/**
+ * Proposes one of the host's writes to GitHub and takes it to its end; one that is halted before it starts is not done.
+ * Throws only what keeps it from being recorded.
+ */
 export async function writeAsHost(
   deps: RunDeps,
   context: RunContext,
@@ -34,9 +38,14 @@ export async function writeAsHost(
     call: null,
     compensates: null,
   } as const;
-  const outcome = await perform(gatewayDeps(deps), context, proposed, signal);
-  deps.onEvent({ kind: "action", outcome });
-  return asHostWrite(outcome);
+  try {
+    const outcome = await perform(gatewayDeps(deps), context, proposed, signal);
+    deps.onEvent({ kind: "action", outcome });
+    return asHostWrite(outcome);
+  } catch (error) {
+    if (signal.aborted || !isHalt(error)) throw error;
+    return { kind: "not_done", code: error.code, reason: error.message, remedy: error.remedy };
+  }
 }
 
 function asHostWrite(outcome: ActionOutcome): HostWrite {

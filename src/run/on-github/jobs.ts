@@ -55,14 +55,11 @@ async function workInPlace(deps: GithubRunDeps, places: Places, runId: RunId, si
 
 /** The run waits, and says so once; its job comes again, at once where it was stopped meanwhile. */
 async function stepBack(deps: GithubRunDeps, runId: RunId, { waitsFor }: Busy, onTrouble: OnTrouble): Promise<void> {
-  const isPaused = waitsFor.kind === "pause";
-  if (!isPaused) {
-    await tellWaiting(deps, runId, waitsFor).catch((error: unknown) =>
-      onTrouble(`run ${runId} waits, which could not be told`, error),
-    );
-  }
+  await tellWaiting(deps, runId, waitsFor).catch((error: unknown) =>
+    onTrouble(`run ${runId} waits, which could not be told`, error),
+  );
   const isStopped = (await readRow(deps, runId))?.stop_requested_at != null;
-  await comeAgain(deps, runId, isStopped && !isPaused ? 0 : busyMs);
+  await comeAgain(deps, runId, isStopped ? 0 : busyMs);
 }
 
 const readRow = ({ store }: GithubRunDeps, runId: RunId) =>

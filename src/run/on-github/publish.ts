@@ -121,9 +121,11 @@ const openArguments = ({ branch }: Publisher, { base, title, body, draft }: Publ
 
 /** How a refused write ends the run: rules and rights are for a person, all else may be tried again (GH-88, GH-113). */
 function notPublished(write: Exclude<HostWrite, { readonly kind: "done" }>, branch: string | null): Unpublished {
+  const isHalted = write.kind === "not_done" && (write.code === "PAUSED" || write.code === "ABORTED");
   const isForPerson = write.kind === "unknown" || !retryable.has(write.code);
   const standing = branch === null ? "" : `; the branch \`${branch}\` stands`;
   const cause = `the change could not be published: ${write.reason}${standing}`;
+  if (isHalted) return { ...closed("cancelled", cause, write.remedy), branch };
   return { ...closed(isForPerson ? "action_required" : "failure", cause, write.remedy), branch };
 }
 

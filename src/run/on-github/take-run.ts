@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { RunId } from "../../domain/index.ts";
 import type { RunLease } from "../../ledger/index.ts";
-import { type Database, ownerState, processOwner, type Transaction } from "../../store/index.ts";
+import { type Database, ownerState, processOwner, readKillSwitch, type Transaction } from "../../store/index.ts";
 import { leaseEnd } from "../lease.ts";
 import { runBatch } from "../run-record.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
@@ -72,7 +72,7 @@ class NotTaken extends Error {
 
 /** In the transaction of the entry, which holds the lock of the log: so two takings never count at once. */
 async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: RunLease): Promise<void> {
-  const waitsFor = (await isPaused(tx)) ? ({ kind: "pause" } as const) : await whatIsFull(deps, tx, row);
+  const waitsFor = (await isHeldBack(tx, row)) ? ({ kind: "pause" } as const) : await whatIsFull(deps, tx, row);
   if (waitsFor !== null) throw new NotTaken({ kind: "busy", waitsFor });
   const taken = await tx
     .updateTable("runs")
@@ -91,10 +91,10 @@ async function claim(deps: GithubRunDeps, tx: Transaction, row: RunRow, lease: R
     throw new NotTaken({ kind: "held", until: leaseEnd(deps.clock(), deps.times.leaseMs) });
 }
 
-/** The kill switch: while it says so no run is taken (AUD-90). */
-async function isPaused(tx: Transaction): Promise<boolean> {
-  const state = await tx.selectFrom("service_state").select("paused").executeTakeFirst();
-  return state?.paused === true;
+/** SEC-5: while all is paused no run is taken, but one that is to stop, to be ended. Throws `KILL_SWITCH_UNREADABLE`. */
+async function isHeldBack(tx: Transaction, row: RunRow): Promise<boolean> {
+  const { isPaused } = await readKillSwitch(tx);
+  return isPaused && row.stop_requested_at === null;
 }
 
 /**

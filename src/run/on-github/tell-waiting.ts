@@ -45,7 +45,7 @@ function causeOf(waitsFor: WaitsFor): string {
     case "place":
       return "all places for runs are taken";
     case "pause":
-      return "no runs are taken for now";
+      return "it is paused by its operator";
   }
 }
 

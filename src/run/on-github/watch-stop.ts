@@ -1,8 +1,8 @@
-import { CountersignError, type RunId } from "../../domain/index.ts";
+import { CountersignError, type RunId, type StopCause } from "../../domain/index.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 
 /** Who wants the run to end, and by which means. */
-export type StopWish = { readonly by: string | null; readonly cause: string };
+export type StopWish = { readonly by: string; readonly cause: StopCause };
 
 /** Looks for a wish to stop until it is disposed; `signal` is aborted with `ABORTED` once there is one (GH-50). */
 export type StopWatch = AsyncDisposable & {
@@ -12,8 +12,10 @@ export type StopWatch = AsyncDisposable & {
   readonly look: () => Promise<StopWish | null>;
 };
 
-const through: Readonly<Record<string, string>> = {
+const through: Readonly<Record<StopCause, string>> = {
   command: "the command `/countersign stop`",
+  paused: "`countersign pause`",
+  cancel_command: "`countersign runs cancel`",
   label_removed: "the removed label",
   item_closed: "the closed issue",
   item_transferred: "the transferred issue",
@@ -28,8 +30,7 @@ const through: Readonly<Record<string, string>> = {
 
 /** "cancelled by X through Y" (GH-50). */
 export function stopText({ by, cause }: StopWish): string {
-  const who = by === null ? "" : ` by ${by}`;
-  return `cancelled${who} through ${through[cause] ?? cause}`;
+  return `cancelled by ${by} through ${through[cause]}`;
 }
 
 export function watchStop(deps: GithubRunDeps, runId: RunId): StopWatch {
@@ -64,5 +65,5 @@ async function readWish({ store }: GithubRunDeps, runId: RunId): Promise<StopWis
     .where("run_id", "=", runId)
     .executeTakeFirst();
   if (row === undefined || row.stop_requested_at === null) return null;
-  return { by: row.stop_requested_by_login, cause: row.stop_cause ?? "command" };
+  return { by: row.stop_requested_by_login ?? "the operator", cause: row.stop_cause ?? "command" };
 }

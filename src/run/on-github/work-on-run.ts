@@ -104,9 +104,9 @@ async function produce(
 ): Promise<KeptResult> {
   const result = await carry(deps, session, AbortSignal.any([signal, timeLimit(session)]));
   const verdict = await judge(deps, session, result);
-  const wish = stop.wish();
-  const isStopped = wish !== null && result.end.stopReason === "cancelled";
-  return { result, verdict: isStopped ? { ...verdict, cause: stopText(wish) } : verdict, used: session.used };
+  // The gateway may have heard of the wish before the watch did.
+  const wish = result.end.stopReason === "cancelled" ? await stop.look() : null;
+  return { result, verdict: wish === null ? verdict : { ...verdict, cause: stopText(wish) }, used: session.used };
 }
 
 /** Whether the work ended because this process ends, and for no other reason. */
@@ -148,7 +148,8 @@ async function conclude(
   if (published.kind === "published") {
     return finish(deps, live, session, { result, verdict, pullRequest: published.pullRequest, remedy: null });
   }
-  const { conclusion, cause, remedy } = published;
+  const { conclusion, remedy } = published;
+  const cause = await causeOf(live, published);
   return finish(deps, live, session, { result, verdict: { ...verdict, conclusion, cause }, pullRequest: null, remedy });
 }
 
@@ -166,6 +167,12 @@ async function gateOf(deps: GithubRunDeps, { job, stop, lost }: Live, base: Prep
   const gate = await lastGate(job, base, lost);
   const wish = await stop.look();
   return wish === null ? gate : closed("cancelled", stopText(wish), askAgain);
+}
+
+/** What was halted in the midst of publishing names who halted it (GH-50). */
+async function causeOf({ stop }: Live, { conclusion, cause }: Closed): Promise<string> {
+  const wish = conclusion === "cancelled" ? await stop.look() : null;
+  return wish === null || cause === stopText(wish) ? cause : `${stopText(wish)}: ${cause}`;
 }
 
 function remedyOf({ result, verdict }: KeptResult): string | null {

@@ -74,7 +74,7 @@ function plainParts(markdown: string): string {
   return parts.join("\n");
 }
 
-describe("what goes out to GitHub", () => {
+describe("what goes out to GitHub (AT-34, SEC-115)", () => {
   it.each([
     ["the pull request", pullRequestText(facts)],
     ["the check run", checkText(facts).summary],
@@ -175,7 +175,7 @@ const live =
   /@\w|#\d|\bgh-\d|:\/\/|www\.|\[[^\]\u200b]*(skip|no|ci)|\b(skip|no)[ _-]?(ci|checks|actions)\b|\b(ci|actions) skip\b|\*\*\*|authored-by:/i;
 const readable = (text: string): string => text.replaceAll("\u200b", "");
 
-describe("a title", () => {
+describe("a title (AT-35, SEC-115)", () => {
   it("is the model's in one line of at most 72 characters, without a mention or a reference", () => {
     const title = pullRequestTitle(`Fixes #12\nfor @octocat ${"🦉".repeat(100)}`, 7);
 
