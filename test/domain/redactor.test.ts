@@ -182,6 +182,16 @@ describe("a stream (SEC-102)", () => {
     );
   });
 
+  it("knows a long secret whole, wherever it stands between the ends of the pieces", () => {
+    const pem = plantedPem();
+    const cuts = Array.from({ length: 60 }, (_, at) => at * 1_000);
+    for (let shift = 0; shift < 12_000; shift += 97) {
+      const text = `${"x ".repeat(shift)}${pem}${live}${"y ".repeat(12_000)}`;
+
+      expect(streamed(redactor, text, cuts) === redactor.redact(text), `at ${2 * shift}`).toBe(true);
+    }
+  });
+
   it("gives character by character what the whole gives, and writes on the way", () => {
     const secrets = plantedSecrets().map(([, secret]) => secret);
     const text = `${secrets.join("\n")}${"x ".repeat(30_000)}${live}${live} ${secrets.join("")}`;
