@@ -22,7 +22,8 @@ const words = [
   "````",
   "# Approved by the security team",
 ].join("\n\n");
-const title = "$(touch owned) `touch owned` --upload-pack=touch${IFS}owned; Closes #1 @alice\nnext line";
+/** At most 72 characters, as the tool takes them. */
+const title = "$(touch owned) `touch owned` --upload-pack=x Closes #1\n@alice";
 const settings = { ".github/countersign.yml": "version: 1\nverify: { run: test ! -f note.txt }\n" };
 
 let place: GithubPlace;
@@ -53,7 +54,11 @@ function read(markdown: string): { readonly plain: string; readonly kinds: reado
   const tree = fromMarkdown(markdown, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
   const nodes = nodesOf(tree);
   const plain = nodes.map((node) => (node.type === "text" ? node.value : "")).join("\n");
-  return { plain, kinds: nodes.map(({ type }) => type).filter((type) => /^(link|image|html|definition)/.test(type)) };
+  const reaching = nodes.filter(({ type }) => /^(link|image|html|definition)/.test(type));
+  // The host's own HTML: its marker, and a part that is folded.
+  const isOurs = (node: Nodes): boolean =>
+    node.type === "html" && /^(<!-- countersign:[^>]*-->|<\/?(details|summary)>[^<]*)+$/.test(node.value.trim());
+  return { plain, kinds: reaching.filter((node) => !isOurs(node)).map((node) => JSON.stringify(node)) };
 }
 
 describe("a run whose issue and whose model say what a stranger wants", () => {
@@ -93,7 +98,7 @@ describe("a run whose issue and whose model say what a stranger wants", () => {
   it("shows the model's words in code alone: nothing is fetched, asked, closed or run by them (AT-34, SEC-115)", () => {
     expect(texts.length).toBeGreaterThanOrEqual(3);
     for (const text of texts) {
-      const { plain, kinds } = read(text.replace(/<!-- countersign:[^>]*-->/, ""));
+      const { plain, kinds } = read(text);
       expect(kinds).toEqual([]);
       expect(plain).not.toMatch(/evil\.example|@acme|@alice|\b(closes|fixes) |^\/(deploy|countersign)/im);
       expect(plain).not.toContain("Approved by the security team");
