@@ -5,17 +5,15 @@ import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { refuseForeignHome } from "../store/index.ts";
-import { chooseRung, prepareTools, probeSandbox, type SandboxCheck } from "../workspace/index.ts";
+import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {
   type CountersignDeps,
   type CountersignSettings,
-  confinementOf,
   loadPolicySet,
   openRecords,
-  sandboxInputsOf,
-  wantedRung,
+  probeOptionsOf,
   workspaceDepsOf,
 } from "./open-runs.ts";
 
@@ -119,17 +117,8 @@ async function trySandbox(
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const checks: SandboxCheck[] = [];
   const prepared = await tryPart("sandbox", async () => {
-    const operator = await loadOperatorSettings(settings.policiesFolder);
-    const { sandbox } = operator;
-    const toolsFolder = await prepareTools(workspaceDeps);
-    const options = {
-      runUids: settings.runUids,
-      toolsFolder,
-      ...sandboxInputsOf(sandbox),
-      confinement: confinementOf(operator, settings.runUids, chooseRung(workspaceDeps, wantedRung(operator))),
-      part: "everything",
-    } as const;
-    checks.push(...(await probeSandbox(workspaceDeps, options, signal)));
+    const options = await probeOptionsOf(deps, settings, await loadOperatorSettings(settings.policiesFolder));
+    checks.push(...(await probeSandbox(workspaceDeps, { ...options, part: "everything" }, signal)));
     return "";
   });
   return prepared.ok ? checks : [prepared];

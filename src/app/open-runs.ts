@@ -31,17 +31,18 @@ import {
   translateFileError,
 } from "../store/index.ts";
 import {
+  chooseRung,
   createWorkspace,
   defaultSearchPath,
   defaultTreeLimits,
   describeRung,
   openBase,
+  type ProbeOptions,
   prepareTools,
   type Rung,
   readBaseFile,
   renderPatch,
   reopenBase,
-  requireConfinement,
   requireSandbox,
   type SandboxLimits,
   sandboxesAtOnce,
@@ -239,10 +240,6 @@ async function workspaceHands(
   const filter = seccompFilter(); // read at the start: without one nothing begins
   return {
     rung: rung.name,
-    requireConfinement: (signal) => {
-      const options = { runUids, toolsFolder, ...sandboxInputsOf(sandbox), confinement };
-      return inHome(home, () => requireConfinement(workspaceDeps, options, signal));
-    },
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
       inHome(home, () => reopenBase(workspaceDeps, { repositoryId, commitSha }, limits, never)),
@@ -280,13 +277,13 @@ const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
 };
 
 /** The least rung that will do, from the operator's settings (SEC-53). */
-export const wantedRung = ({ sandbox }: OperatorSettings): WantedRung => ({
+const wantedRung = ({ sandbox }: OperatorSettings): WantedRung => ({
   atLeast: sandbox.rung,
   cgroupFolder: sandbox.cgroupFolder,
 });
 
 /** What holds a sandbox that belongs to no run yet; a run brings its own count of output. */
-export const confinementOf = (
+const confinementOf = (
   operator: OperatorSettings,
   runUids: string | null,
   rung: Rung,
@@ -308,12 +305,24 @@ export function runsAtOnce(
 }
 
 /** What the operator adds to every sandbox. */
-export const sandboxInputsOf = (
+const sandboxInputsOf = (
   sandbox: OperatorSettings["sandbox"],
 ): Pick<WorkspaceOptions, "toolchains" | "environment"> => ({
   toolchains: sandbox.readOnlyBinds.map((folder) => toolchainOf(folder, sandbox.path)),
   environment: sandbox.environment,
 });
+
+/** A sandbox as every run's, for a probe. */
+export async function probeOptionsOf(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  operator: OperatorSettings,
+): Promise<ProbeOptions> {
+  const workspaceDeps = workspaceDepsOf(deps, settings);
+  const toolsFolder = await prepareTools(workspaceDeps);
+  const confinement = confinementOf(operator, settings.runUids, chooseRung(workspaceDeps, wantedRung(operator)));
+  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(operator.sandbox), confinement };
+}
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
 const toolchainOf = (folder: string, searched: readonly string[]): Toolchain => ({

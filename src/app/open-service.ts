@@ -3,15 +3,18 @@ import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
+import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
 import {
   type CountersignDeps,
   openRecords,
   openRuns,
+  probeOptionsOf,
   type Records,
   type RunSettings,
   runsAtOnce,
+  workspaceDepsOf,
 } from "./open-runs.ts";
 
 /** The settings of the service, as plain values. */
@@ -82,7 +85,6 @@ export async function openService(
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
   if (records.runs !== null) {
-    await records.runs.workspace.requireConfinement(signal);
     const places = runsAtOnce(records.runs.operator, settings.runUids, { name: records.runs.workspace.rung });
     const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace, places };
     undo.use(startWorking(runs, hooks, signal));
@@ -114,7 +116,11 @@ async function openPart(
   signal: AbortSignal,
 ): Promise<Part> {
   if (settings.role === "web") return { ...(await openRecords(deps, settings, signal)), runs: null };
-  const runs = await openRuns(deps, settings, { onEvent: hooks.onEvent, askApproval: null }, signal);
+  await using undo = new AsyncDisposableStack();
+  const runs = undo.use(await openRuns(deps, settings, { onEvent: hooks.onEvent, askApproval: null }, signal));
+  const options = await probeOptionsOf(deps, settings, runs.operator);
+  await requireConfinement(workspaceDepsOf(deps, settings), options, signal);
+  undo.move();
   return { ...runs, runs };
 }
 

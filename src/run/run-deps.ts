@@ -22,8 +22,6 @@ import type { RunReport } from "./run-report.ts";
 export type WorkspaceHands = {
   /** What holds the sandboxes to their limits (SEC-53): for the record. */
   readonly rung: RungName;
-  /** Tries every barrier in a real sandbox; throws `SANDBOX_FAILED`. */
-  readonly requireConfinement: (signal: AbortSignal) => Promise<void>;
   readonly openBase: (source: BaseSource, signal: AbortSignal) => Promise<OpenedBase>;
   /** The tree of a commit that a mirror already holds; null where the mirror is gone. */
   readonly reopenBase: (repositoryId: string, commitSha: string) => Promise<BaseTree | null>;

@@ -12,12 +12,11 @@ export { type BaseSource, type OpenedBase, openBase, reopenBase } from "./mirror
 export { type MissingProgram, missingProgram } from "./missing-program.ts";
 export { renderPatch } from "./patch.ts";
 export { prepareTools } from "./prepare-tools.ts";
-export { probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
-export { requireConfinement } from "./require-confinement.ts";
-export { requireSandbox } from "./require-sandbox.ts";
+export { type ProbeOptions, probeSandbox, type SandboxCheck } from "./probe-sandbox.ts";
+export { requireConfinement, requireSandbox } from "./require-sandbox.ts";
 export { parseRunUids, sandboxesAtOnce } from "./run-uids.ts";
 export { anyRung, chooseRung, describeRung, type Rung, type WantedRung } from "./rung.ts";
-export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
+export { type SandboxLayout, sandboxFlags, type Toolchain } from "./sandbox-flags.ts";
 export { defaultSandboxLimits, type OutputMeter, type RungName, type SandboxLimits } from "./sandbox-limits.ts";
 export { seccompFilter } from "./seccomp-filter.ts";
 export { type RawCall, rawCall, readResults, systemCallProgram } from "./system-call-program.ts";

@@ -28,13 +28,14 @@ export type SandboxCheck = {
   readonly remedy: string;
 };
 
-/** As for a workspace. `confinement`: the barriers alone, without the time limit and the list of runtimes. */
+/** As for a workspace. */
 export type ProbeOptions = Pick<
   WorkspaceOptions,
   "runUids" | "toolsFolder" | "toolchains" | "environment" | "confinement"
-> & {
-  readonly part: "confinement" | "everything";
-};
+>;
+
+/** `confinement`: the barriers alone, without the time limit and the list of runtimes. */
+type Part = { readonly part: "confinement" | "everything" };
 
 const probeTimeoutMs = 20_000;
 
@@ -44,7 +45,7 @@ const probeTimeoutMs = 20_000;
  */
 export async function probeSandbox(
   deps: WorkspaceDeps,
-  options: ProbeOptions,
+  options: ProbeOptions & Part,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   const checks: SandboxCheck[] = [];
@@ -72,7 +73,7 @@ type Probe = {
 
 async function probeWith(
   deps: WorkspaceDeps,
-  options: ProbeOptions,
+  options: ProbeOptions & Part,
   signal: AbortSignal,
 ): Promise<readonly SandboxCheck[]> {
   await using undo = new AsyncDisposableStack();
@@ -116,7 +117,7 @@ function limitsCheck(rung: Rung): SandboxCheck {
 
 async function tryAll(
   probe: Probe,
-  part: ProbeOptions["part"],
+  part: Part["part"],
   canary: string,
   listeners: ProbeListeners,
 ): Promise<readonly SandboxCheck[]> {

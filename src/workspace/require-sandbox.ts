@@ -1,6 +1,7 @@
 import { CountersignError } from "../domain/index.ts";
 import { findProgram } from "./find-program.ts";
 import type { WorkspaceDeps } from "./host.ts";
+import { type ProbeOptions, probeSandbox } from "./probe-sandbox.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
 import { takeRunUid } from "./run-uids.ts";
 import { chooseRung, hasProcessGroup, type Rung, type WantedRung } from "./rung.ts";
@@ -22,4 +23,19 @@ export async function requireSandbox(
   const runUid = await takeRunUid(deps, wanted.runUids, { isShared: hasProcessGroup(rung) }, signal);
   await runUid.release();
   return rung;
+}
+
+/** Tries every barrier before a worker takes its first run (SEC-60): one that does not hold throws SANDBOX_FAILED. */
+export async function requireConfinement(
+  deps: WorkspaceDeps,
+  options: ProbeOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const checks = await probeSandbox(deps, { ...options, part: "confinement" }, signal);
+  const broken = checks.find(({ ok }) => !ok);
+  if (broken === undefined) return;
+  const detail = broken.detail === "" ? "" : ` (${broken.detail})`;
+  throw new CountersignError("SANDBOX_FAILED", `the barrier \`${broken.name}\` does not hold${detail}`, {
+    remedy: broken.remedy,
+  });
 }

@@ -72,9 +72,6 @@ const drop = (flag: string, operands: Removal["operands"] = 0, of?: string): Rem
   of === undefined ? { flag, operands } : { flag, operands, of };
 const writable = (of: string): Weakness => ({ removed: [{ flag: "--ro-bind", operands: 2, of, instead: "--bind" }] });
 
-/** A name no command of a sandbox has by itself; its value is planted in the environment of a careless service. */
-export const plantedVariable = "COUNTERSIGN_PLANTED";
-
 /** Every barrier flag of SEC-133, each taken away alone. `--hostname` can't stand without its namespace. */
 export const weaknesses = {
   "--unshare-user": { removed: [drop("--unshare-user")] },
