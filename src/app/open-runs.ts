@@ -308,13 +308,13 @@ const sandboxLimitsOf = ({ sandbox }: OperatorSettings): SandboxLimits => {
 };
 
 /** The least rung that will do, from the operator's settings (SEC-53). */
-export const wantedRung = ({ sandbox }: OperatorSettings): WantedRung => ({
+const wantedRung = ({ sandbox }: OperatorSettings): WantedRung => ({
   atLeast: sandbox.rung,
   cgroupFolder: sandbox.cgroupFolder,
 });
 
 /** What holds a sandbox that belongs to no run yet; a run brings its own count of output. */
-export const confinementOf = (
+const confinementOf = (
   operator: OperatorSettings,
   runUids: string | null,
   rung: Rung,
@@ -359,11 +359,10 @@ export async function probeOptionsOf(
   settings: CountersignSettings,
   operator: OperatorSettings,
 ): Promise<ProbeOptions> {
-  const { sandbox } = operator;
-  const toolsFolder = await prepareTools(workspaceDepsOf(deps, settings));
-  const rung = chooseRung(workspaceDepsOf(deps, settings), wantedRung(operator));
-  const confinement = confinementOf(operator, settings.runUids, rung);
-  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(sandbox), confinement };
+  const workspaceDeps = workspaceDepsOf(deps, settings);
+  const toolsFolder = await prepareTools(workspaceDeps);
+  const confinement = confinementOf(operator, settings.runUids, chooseRung(workspaceDeps, wantedRung(operator)));
+  return { runUids: settings.runUids, toolsFolder, ...sandboxInputsOf(operator.sandbox), confinement };
 }
 
 /** `/opt/NAME` in the sandbox; its `bin` is searched where the operator's `path` lists the folder (SEC-44). */
