@@ -11,8 +11,8 @@ import { createCatalogue } from "../gateway/index.ts";
 import { type AppWebhook, type GithubSettings, openGithub, readAppWebhook } from "../github/index.ts";
 import { verifyStored } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
-import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import { readKillSwitch, refuseForeignHome } from "../store/index.ts";
+import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import {

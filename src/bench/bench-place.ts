@@ -124,7 +124,12 @@ async function copyPolicies(from: string, to: string): Promise<string> {
   const operator = JSON.parse(await readFile(path, "utf8")) as { readonly limits: Readonly<Record<string, number>> };
   const limits = { ...operator.limits, minutes: 1440, turns: 10_000, input_tokens: 1e9, output_tokens: 1e9 };
   const runs = { hour: 1_000_000, day: 1_000_000 };
-  const caps = { runs_per_issue: runs, runs_per_repository: runs, runs_per_sender: runs, tokens_per_day: 1_000_000_000_000_000 };
+  const caps = {
+    runs_per_issue: runs,
+    runs_per_repository: runs,
+    runs_per_sender: runs,
+    tokens_per_day: 1_000_000_000_000_000,
+  };
   await writeFile(path, JSON.stringify({ ...operator, limits, caps }));
   return to;
 }

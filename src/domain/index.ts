@@ -57,7 +57,6 @@ export {
 } from "./digests.ts";
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
 export type { ExecResult, ReachedLimit } from "./exec-result.ts";
-export { endsInNumber, isHostName } from "./host-name.ts";
 export {
   type HiddenCounts,
   type HiddenKind,
@@ -66,6 +65,7 @@ export {
   stripHidden,
   visibleJson,
 } from "./hidden-text.ts";
+export { endsInNumber, isHostName } from "./host-name.ts";
 export {
   type ActionId,
   type ApprovalId,

@@ -68,7 +68,8 @@ const byName: readonly (readonly [Protection, (name: string) => boolean])[] = [
   [
     "agent_instructions",
     // What tells people how to contribute tells agents too (SEC-19).
-    (name) => isInstruction(name) || /^(\.(cursorrules|windsurfrules|clinerules|roorules)|contributing(\.[a-z]+)?)$/.test(name),
+    (name) =>
+      isInstruction(name) || /^(\.(cursorrules|windsurfrules|clinerules|roorules)|contributing(\.[a-z]+)?)$/.test(name),
   ],
   ["test_or_build", (name) => isBuildFile(name) || isToolSetting(name)],
   ["editor_tasks", (name) => isEditorFile(name) || /\.(code-workspace|sublime-project)$/.test(name)],

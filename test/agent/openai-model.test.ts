@@ -128,7 +128,13 @@ describe("a request", () => {
     const messages: ModelRequest["messages"] = [
       { kind: "user", text: `see ${live}` },
       { kind: "assistant", text: "", toolCalls: [{ id: "a", name: "run_command", arguments: `{"a":"${live}"}` }] },
-      { kind: "tool", toolCallId: "a", content: untrusted(`${encoded} ${shaped}`, origin), delimiter: "d", notice: live },
+      {
+        kind: "tool",
+        toolCallId: "a",
+        content: untrusted(`${encoded} ${shaped}`, origin),
+        delimiter: "d",
+        notice: live,
+      },
     ];
 
     await aClient(server.baseUrl, {}, createRedactor([new Secret(live)])).model(
