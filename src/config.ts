@@ -210,12 +210,17 @@ export function withKnownSecrets(config: Config, { learn }: Pick<Redactor, "lear
     learn(value);
     learn(new Secret(value.reveal().replace(/^\w+ +/, ""))); // without `Bearer`
   }
+  const learnToken = ({ pages, ...server }: ReturnType<Config["server"]>): ReturnType<Config["server"]> => {
+    if (pages.token !== null) learn(pages.token);
+    return { ...server, pages };
+  };
   const learnKey = <App extends GithubAppConfig>(app: App): App => {
     learn(app.privateKey);
     return app;
   };
   return {
     ...config,
+    server: () => learnToken(config.server()),
     githubApp: () => learnKey(config.githubApp()),
     github: () => {
       const github = learnKey(config.github());

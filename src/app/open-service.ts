@@ -204,7 +204,7 @@ async function openPages(
   undo: AsyncDisposableStack,
 ): Promise<{ readonly url: string; readonly detail: string } | null> {
   if (pages === undefined) return null;
-  const pageDeps = { ...records, clock: deps.clock, redact: (text: string) => text, onTrouble: hooks.onTrouble };
+  const pageDeps = { ...records, clock: deps.clock, redact: deps.redactor.redact, onTrouble: hooks.onTrouble };
   try {
     const { port } = undo.use(await startPages(pageDeps, { ...pages, publicUrl }));
     const url = `http://127.0.0.1:${port}/runs`;

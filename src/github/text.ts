@@ -38,8 +38,9 @@ const skipped = "ci|cd|checks?|actions?|builds?|workflows?|tests?|deploy(?:ment)
 const lineBreaks: readonly (readonly [form: RegExp, broken: string])[] = [
   [/\[/g, `[${joint}`],
   [/\*(?=\*)/g, `*${joint}`],
-  [new RegExp(`\\b(skip|no)(?=[\\s_-]*(?:${skipped})\\b)`, "giu"), `$1${joint}`],
-  [new RegExp(`\\b(${skipped})(?=[\\s_-]*skip)`, "giu"), `$1${joint}`],
+  // Within words too: a joint of the one would make a word of its own for the other.
+  [new RegExp(`(skip|no)(?=[\\s_-]*(?:${skipped}))`, "giu"), `$1${joint}`],
+  [new RegExp(`(${skipped})(?=[\\s_-]*skip)`, "giu"), `$1${joint}`],
   [/(?<=-[a-z0-9]{1,20})(?= ?:)/gi, joint], // a trailer of git
 ];
 
