@@ -1,10 +1,13 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { inject } from "vitest";
 import { openStore } from "../../src/store/index.ts";
+import { prepareTools } from "../../src/workspace/index.ts";
 import { databaseUrlOf, openTestStore, type TestStore } from "./test-store.ts";
 
 const checkout = resolve(import.meta.dirname, "../..");
@@ -59,6 +62,7 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
   const home = join(folder, "home");
   mkdirSync(join(folder, "user"));
   const store = database === "shared" ? await openTestStore() : null;
+  if (store !== null) await layToolsOut(home);
   const environment = {
     PATH: [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter),
     HOME: join(folder, "user"),
@@ -92,13 +96,18 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
   };
 }
 
+/** The sandbox's tools as a first command would copy them, but as links to one copy for all homes: they are 145 MB. */
+async function layToolsOut(home: string): Promise<void> {
+  const of = inject("storeHome");
+  await prepareTools({ home: of, randomBytes });
+  mkdirSync(home, { mode: 0o711 });
+  await promisify(execFile)("cp", ["--archive", "--link", join(of, "tools"), join(home, "tools")]);
+}
+
 /** A server that a killed command left is ended by whoever opens the store next. */
 async function endDatabase(home: string): Promise<void> {
   if (databaseServers(home).length === 0) return;
-  const deps = {
-    randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
-    notice: () => undefined,
-  };
+  const deps = { randomBytes, notice: () => undefined };
   const options = { databaseUrl: null, home, databaseUid: null };
   await (await openStore(deps, options, new AbortController().signal))[Symbol.asyncDispose]();
 }
