@@ -98,10 +98,10 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
 
 /** The sandbox's tools as a first command would copy them, but as links to one copy for all homes: they are 145 MB. */
 async function layToolsOut(home: string): Promise<void> {
-  const of = inject("storeHome");
-  await prepareTools({ home: of, randomBytes });
+  const folder = await prepareTools({ home: inject("storeHome"), randomBytes });
   mkdirSync(home, { mode: 0o711 });
-  await promisify(execFile)("cp", ["--archive", "--link", join(of, "tools"), join(home, "tools")]);
+  mkdirSync(join(home, "tools"), { mode: 0o755 });
+  await promisify(execFile)("cp", ["--archive", "--link", folder, join(home, "tools")]);
 }
 
 /** A server that a killed command left is ended by whoever opens the store next. */
