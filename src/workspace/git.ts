@@ -94,7 +94,7 @@ export function endOfGit(
   child.stderr.on("data", (chunk: Buffer) => {
     stderr = (stderr + chunk.toString("utf8")).slice(-4096);
   });
-  return new Promise((resolve, reject) => {
+  const end = new Promise<{ readonly exitCode: number | null; readonly line: string }>((resolve, reject) => {
     child.on("error", (cause) => reject(signal.aborted ? signal.reason : cause));
     child.on("close", (exitCode) => {
       if (signal.aborted) return reject(signal.reason);
@@ -102,6 +102,8 @@ export function endOfGit(
       resolve({ exitCode, line: lines.find((text) => /^(fatal|error):/.test(text)) ?? lines.at(-1) ?? "no message" });
     });
   });
+  end.catch(() => {}); // who waits for it may still be reading what it wrote: until then nobody has missed it
+  return end;
 }
 
 /** As `askGit`; a non-zero exit throws `code` with what was wanted and git's own line. */

@@ -19,7 +19,7 @@ async function runOnDisk(
   onRequest: (number: number) => void = () => undefined,
 ) {
   const { folder, home } = countersign;
-  mkdirSync(home);
+  mkdirSync(home, { recursive: true }); // what is linked there already, the disk hides
   const repository = await writeTinyRepository(join(folder, "tiny"));
   writeFileSync(join(folder, "issue.md"), "# Write a note\n");
   await using model = await startPlannedModel(moves, onRequest);

@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Secret } from "../../src/domain/index.ts";
+import { endOfGit, startGit } from "../../src/workspace/git.ts";
 import { defaultSearchPath, defaultTreeLimits, openBase, type WorkspaceDeps } from "../../src/workspace/index.ts";
 import { aHome, aRepository, aWorkspace, never, type TestHome } from "../support/checkout.ts";
 
@@ -184,5 +186,20 @@ describe("the token of an installation (SEC-77)", () => {
     const texts = paths.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path, "utf8"));
     expect(texts.length).toBeGreaterThan(0);
     expect(texts.filter((text) => text.includes(token) || text.includes(authorization.slice(21)))).toEqual([]);
+  });
+});
+
+describe("the end of a git that is stopped", () => {
+  it("can be asked for later than it comes, and is then the reason of the stop", async () => {
+    const stop = new AbortController();
+    const reason = new Error("enough");
+    const child = await startGit(deps, { arguments: ["cat-file", "--batch"], gitFolder: null }, stop.signal);
+    const end = endOfGit(child, stop.signal);
+
+    stop.abort(reason);
+    await once(child, "close"); // vitest fails on a rejection that nobody has handled by now
+    await new Promise(setImmediate);
+
+    await expect(end).rejects.toBe(reason);
   });
 });
