@@ -348,7 +348,7 @@ async function aServiceWith(checkout: CheckoutKind, before: readonly string[] = 
   const room = (name: string): string => JSON.stringify(new URL(`../../src/${name}/index.ts`, import.meta.url).href);
   const options = {
     ...{ runUids: testRunUids, toolsFolder: noTools(home), toolchains: [], environment: {}, checkout },
-    ...{ limits: defaultTreeLimits, buildOutput: [], seccompFilter: null },
+    ...{ limits: defaultTreeLimits, buildOutput: [], seccompFilter: null, confinement: aConfinement(home) },
   };
   const script = join(home.folder, "service.ts");
   writeFileSync(
