@@ -50,9 +50,10 @@ const rungs = here.name === "prlimit" ? [prlimit] : [here, prlimit];
 /** A range of its own: on the lowest rung each run needs an id that owns no process. */
 const runUidsOf = (rung: Rung): string => (rung.name === "prlimit" ? "64360-64379" : "64380");
 
+/** A copy: a work folder with a file system of its own is held by that, and watched by nobody (SEC-56). */
 async function limited(rung: Rung, limits: Partial<SandboxLimits>, output?: OutputMeter): Promise<Workspace> {
   const confinement = aConfinement(home, { rung, limits, ...(output === undefined ? {} : { output }) });
-  return opened.use(await aWorkspace(home, base, { runUids: runUidsOf(rung), confinement }));
+  return opened.use(await aWorkspace(home, base, { runUids: runUidsOf(rung), confinement, checkout: "copy" }));
 }
 
 /** Nothing lives in any group of this home, and a command in the same workspace works as if nothing had been. */
