@@ -86,7 +86,7 @@ async function tryRecords(
   const opened = await tryPart("database and ledger", async () => {
     await using records = await openRecords(deps, settings, signal);
     more.push(await tryPart("kill switch", () => killSwitchText(records)));
-    return verifiedText(records);
+    return await verifiedText(records);
   });
   return [opened, ...more];
 }

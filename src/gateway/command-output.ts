@@ -87,7 +87,7 @@ export function commandRecord(finished: FinishedCommand): JsonObject {
     duration_ms: finished.durationMs,
     timed_out: finished.timedOut,
     cancelled: finished.isCanceled,
-    limit: finished.limit === null ? null : { kind: finished.limit.kind, at_most: finished.limit.atMost },
+    limit: finished.limit === null ? null : limitText(finished.limit),
     stdout_bytes: finished.stdoutBytes,
     stderr_bytes: finished.stderrBytes,
     dropped_bytes: finished.droppedBytes,

@@ -13,8 +13,8 @@ export const commandFields = {
   signal: z.string().nullable(),
   timed_out: z.boolean(),
   cancelled: z.boolean(),
-  /** The limit of the sandbox, beside time, that ended it. */
-  limit: z.object({ kind: z.string(), at_most: z.number() }).nullable(),
+  /** The limit of the sandbox, beside time, that ended it: number, unit, of what. */
+  limit: z.string().nullable(),
   stdout_bytes: z.number().int(),
   stderr_bytes: z.number().int(),
   dropped_bytes: z.number().int(),

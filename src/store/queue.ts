@@ -76,12 +76,12 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
     enqueue: async (tx, name, data, { startAfterMs = 0, key, priority = 0 } = {}) => {
       await makeQueue(name);
       const options = { db: fromKysely(tx), startAfter: Math.ceil(startAfterMs / 1000), priority };
-      const id =
-        key === undefined
-          ? await boss.send(name, data, options)
-          : (await boss.upsert(name, data, { ...options, singletonKey: key })).jobs[0];
-      if (id == null) throw new Error(`the queue \`${name}\` took no job`);
-      return id;
+      if (key === undefined) return taken(name, await boss.send(name, data, options));
+      // A waiting job that a worker takes at this moment is neither there to be changed nor gone: asked again, it is one of the two.
+      for (let tries = 1; ; tries += 1) {
+        const [id] = (await boss.upsert(name, data, { ...options, singletonKey: key })).jobs;
+        if (id !== undefined || tries === upsertTries) return taken(name, id);
+      }
     },
     work: async (name, handler, signal) => {
       signal.throwIfAborted();
@@ -98,6 +98,13 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
     },
     stop: () => boss.stop({ graceful: true, timeout: stopTimeoutMs }),
   };
+}
+
+const upsertTries = 3;
+
+function taken(name: string, id: string | null | undefined): string {
+  if (id == null) throw new Error(`the queue \`${name}\` took no job`);
+  return id;
 }
 
 const bossOptions = (databaseUrl: string): ConstructorOptions => ({

@@ -123,7 +123,7 @@ describe("run_command", () => {
     expect(failed).toMatchObject({
       status: "failed",
       text: "failed: killed at the sandbox's limit of 4294967296 bytes of memory; 5 ms\nso far",
-      record: { exit_code: null, limit: { kind: "memory", at_most: 4_294_967_296 } },
+      record: { exit_code: null, limit: "4294967296 bytes of memory" },
     });
   });
 
