@@ -333,6 +333,7 @@ describe.runIf(asRoot)("a service that is killed", () => {
     service.kill("SIGKILL");
     await once(service, "exit");
     await commandEnds("sleep 309");
+    await sweepLeftovers(home.deps.home);
 
     expect(kinds.slice(-2)).toEqual([
       ["tmpfs", false],
