@@ -3,7 +3,7 @@ import { decodeReferences } from "./character-references.ts";
 /** A part of raw HTML, in the order in which it stands. */
 export type HtmlPiece =
   | { readonly kind: "text"; readonly raw: string }
-  | { readonly kind: "comment"; readonly raw: string }
+  | { readonly kind: "comment"; readonly raw: string; readonly isLeftOpen: boolean }
   | {
       readonly kind: "open" | "close";
       readonly raw: string;
@@ -11,12 +11,14 @@ export type HtmlPiece =
       readonly name: string;
       /** Never shown by a browser, whatever it contains. */
       readonly isHidden: boolean;
+      /** Its end is not there: a browser takes what follows, whatever stands between, for a part of it. */
+      readonly isLeftOpen: boolean;
     };
 
 /** Their content is text to the HTML parser, up to their own end tag; none of it is ever shown. */
 const rawText = new Set(["script", "style", "noscript", "noembed", "noframes", "iframe", "title"]);
 /** Shown by no browser, though their content is parsed. */
-const unseen = new Set(["template", "head", "dialog", "datalist"]);
+const unseen = new Set(["template", "head", "dialog", "datalist", "rp"]);
 const empty = new Set(
   "area base br col embed hr img input link meta param source track wbr".split(" "), // HTML: void elements
 );
@@ -63,26 +65,32 @@ export function rawTextEnd(html: string, from: number, name: string): number {
 }
 
 function pieceAt(html: string, at: number): HtmlPiece | null {
-  if (html.startsWith("<!--", at)) return { kind: "comment", raw: html.slice(at, commentEnd(html, at)) };
-  if (html.startsWith("<![CDATA[", at)) return { kind: "comment", raw: upTo(html, at, "]]>") };
-  if (html.startsWith("<?", at)) return { kind: "comment", raw: upTo(html, at, "?>") };
-  if (html.startsWith("<!", at)) return { kind: "comment", raw: upTo(html, at, ">") };
+  if (html.startsWith("<!--", at)) return comment(html, at, commentEnd(html, at));
+  if (html.startsWith("<![CDATA[", at)) return comment(html, at, endOf(html, at, "]]>"));
+  if (html.startsWith("<?", at)) return comment(html, at, endOf(html, at, "?>"));
+  if (html.startsWith("<!", at)) return comment(html, at, endOf(html, at, ">"));
   return tagAt(html, at);
 }
 
-function upTo(html: string, at: number, mark: string): string {
+const comment = (html: string, at: number, end: number | null): HtmlPiece => ({
+  kind: "comment",
+  raw: html.slice(at, end ?? html.length),
+  isLeftOpen: end === null,
+});
+
+function endOf(html: string, at: number, mark: string): number | null {
   const end = html.indexOf(mark, at);
-  return end === -1 ? html.slice(at) : html.slice(at, end + mark.length);
+  return end === -1 ? null : end + mark.length;
 }
 
-/** HTML section 13.2.5.43: `<!-->` and `<!--->` are whole, and `--!>` ends one too. */
-function commentEnd(html: string, at: number): number {
+/** HTML section 13.2.5.43: `<!-->` and `<!--->` are whole, and `--!>` ends one too. Null: it has no end. */
+function commentEnd(html: string, at: number): number | null {
   const first = /-?>/y;
   first.lastIndex = at + 4;
   if (first.test(html)) return first.lastIndex;
   const end = /--!?>/g;
   end.lastIndex = at + 4;
-  return end.test(html) ? end.lastIndex : html.length;
+  return end.test(html) ? end.lastIndex : null;
 }
 
 const tagStart = /<(\/?)([a-z][^\s/>]*)/iy;
@@ -95,6 +103,7 @@ function tagAt(html: string, at: number): HtmlPiece | null {
   if (name === "") return null;
   let end = tagStart.lastIndex;
   let hides = false;
+  let isQuoteOpen = false;
   for (;;) {
     attribute.lastIndex = end;
     const match = attribute.exec(html);
@@ -102,12 +111,16 @@ function tagAt(html: string, at: number): HtmlPiece | null {
     const [, key = "", double, single, bare] = match;
     hides ||= isHiding(key.toLowerCase(), double ?? single ?? bare ?? "");
     end = attribute.lastIndex;
+    isQuoteOpen = (double !== undefined && html[end - 1] !== '"') || (single !== undefined && html[end - 1] !== "'");
+    isQuoteOpen ||= match[0].endsWith('="') || match[0].endsWith("='");
   }
   tagEnd.lastIndex = end;
   tagEnd.exec(html);
+  const raw = html.slice(at, tagEnd.lastIndex);
   const lower = name.toLowerCase();
   const isHidden = hides || rawText.has(lower) || unseen.has(lower);
-  return { kind: slash === "" ? "open" : "close", raw: html.slice(at, tagEnd.lastIndex), name: lower, isHidden };
+  const isLeftOpen = isQuoteOpen || !raw.endsWith(">");
+  return { kind: slash === "" ? "open" : "close", raw, name: lower, isHidden, isLeftOpen };
 }
 
 const hidingStyles =

@@ -42,6 +42,8 @@ const kindOf = ({ kind, name, isHidden }: Tag): RemovedHtml => {
 export class VisibleHtml {
   readonly #options: HtmlOptions;
   #hider: Hider | null = null;
+  /** Markdown ends a block where HTML goes on: what was left open there takes all that follows on the rendered page. */
+  #isLeftOpen = false;
 
   constructor(options: HtmlOptions) {
     this.#options = options;
@@ -49,14 +51,19 @@ export class VisibleHtml {
 
   /** Whether what stands here is within an element that hides its content. */
   get isHiding(): boolean {
-    return this.#hider !== null;
+    return this.#hider !== null || this.#isLeftOpen;
   }
 
   /** The visible texts of a piece of raw HTML; null where a tag parted words. */
   read(html: string): readonly (string | null)[] {
+    if (this.#isLeftOpen) return [];
     // Left open by an earlier piece, raw text ends at its end tag alone, also within what looks like a comment.
     const from = this.#hider !== null && isRawText(this.#hider.name) ? rawTextEnd(html, 0, this.#hider.name) : 0;
-    return htmlPieces(html.slice(from)).map((piece) => this.#visible(piece));
+    return htmlPieces(html.slice(from)).map((piece) => {
+      const text = this.#visible(piece);
+      this.#isLeftOpen ||= piece.kind !== "text" && piece.isLeftOpen;
+      return text;
+    });
   }
 
   #visible(piece: HtmlPiece): string | null {

@@ -1,6 +1,6 @@
 /** What stands where a person or a template puts the value in. */
 const placeholderMarks =
-  /[$<>{}[\]*|]|%[sdv(]|\.\.\.|x{4,}|0{8,}|1234567|example|placeholder|your|change-?me|redacted|dummy|sample|password|passwd|foobar/i;
+  /\$[({A-Za-z_]|<[^<]*>|\{[^{]*\}|\[[^[]*\]|\*{3}|\||%[sdv(]|\.\.\.|x{4,}|0{8,}|1234567|example|placeholder|your|change-?me|redacted|dummy|sample|password|passwd|foobar/i;
 /** As far as a value is looked at: a mark stands near its beginning, or there is none. */
 const lookedAt = 512;
 

@@ -2,9 +2,10 @@ import { linesOf } from "./changed-text.ts";
 
 /**
  * What a reader does not see, or sees elsewhere (SEC-99): Unicode's format characters (bidirectional controls, zero-width and
- * tag characters among them), its default ignorable ones, and controls but tab and the ends of lines.
+ * tag characters among them), its default ignorable ones, its own ends of lines, which only some programs take for one, a carriage
+ * return alone for the same reason, and controls but tab, form feed and the ends of lines.
  */
-const invisible = /[\p{Cf}\p{Default_Ignorable_Code_Point}]|[^\P{Cc}\t\r\n\f]/gu;
+const invisible = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]|[^\P{Cc}\t\n\f]/gu;
 /** Persian and emoji need them: zero width non-joiner and joiner, and the variation selector for emoji. */
 const joiners = ["\u200C", "\u200D", "\uFE0F"];
 

@@ -16,7 +16,16 @@ export type SupposedBase = { readonly root: number; readonly base: BaseTree; rea
 
 /** Whether the tree is the base and nothing else, every byte hashed. */
 export async function isWholeBase({ root, base, uid }: SupposedBase): Promise<boolean> {
-  const place = { root, upper: null, base, isIgnored: () => false, setUp: nothingSetUp, limits: unlimited, uid };
+  const place = {
+    root,
+    upper: null,
+    base,
+    isIgnored: () => false,
+    setUp: nothingSetUp,
+    areStampsSure: false,
+    limits: unlimited,
+    uid,
+  };
   const known = new KnownTree(base);
   const comparison = {
     entry: (path: string) => known.entry(path),

@@ -33,8 +33,10 @@ export async function openConnectProxy(
     track(shared.open, client);
     if (clients.size >= rules.limits.connections) return refuse({ ...shared, client }, null, "too_many");
     track(clients, client);
-    void serveConnection(reach, rules, { ...shared, client });
+    serveConnection(reach, rules, { ...shared, client }).catch(() => client.destroy());
   });
+  server.maxConnections = rules.limits.connections + toBeTurnedAway; // further ones are closed unheard
+  server.on("error", () => {}); // one connection that could not be accepted ends no setup, and no service
   const release = await listen(server, place);
   return {
     asked: asked.list,
@@ -45,6 +47,9 @@ export async function openConnectProxy(
     },
   };
 }
+
+/** How many at once, beyond those that are served, are told that they are too many. */
+const toBeTurnedAway = 16;
 
 /**
  * Listens by way of the folder's descriptor, since a socket's path has at most 107 bytes (unix(7)) and a home may have more. The

@@ -54,11 +54,15 @@ export function track(open: Set<Socket>, socket: Socket): void {
   socket.on("close", () => open.delete(socket));
 }
 
+/** How long one that was turned away may take to hear it. */
+const turnedAwayMs = 1_000;
+
 /** Turned away with a status that package managers show, and on record. */
 export function refuse({ client, asked }: Connection, host: string | null, outcome: AskOutcome): void {
   asked.note(host, outcome);
   const text = `${outcome}\n`;
   const status = statuses[outcome] ?? "403 Forbidden";
+  setTimeout(() => client.destroy(), turnedAwayMs).unref();
   client.resume(); // what else it says is not read: a socket closed over unread bytes would lose the answer
   client.end(
     `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`,

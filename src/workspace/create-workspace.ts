@@ -125,6 +125,7 @@ function assemble(
     base,
     isIgnored: ignoredFolders(base, buildOutput),
     setUp: nothingSetUp,
+    areStampsSure: parts.checkout.kind === "copy",
     limits,
     uid: owner?.uid ?? process.geteuid?.() ?? 0,
   };

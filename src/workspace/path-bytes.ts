@@ -14,20 +14,35 @@ export function nameOfBytes(bytes: Buffer): string {
   return name;
 }
 
-const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Length of the valid UTF-8 sequence at `at`, or 0. */
+/** Length of the valid UTF-8 sequence at `at`, or 0 (RFC 3629 section 4). One look at each byte: names may be hostile. */
 function validSequence(bytes: Buffer, at: number): number {
-  for (let length = 1; length <= 4 && at + length <= bytes.length; length++) {
-    try {
-      strict.decode(bytes.subarray(at, at + length));
-      return length;
-    } catch {
-      // a longer sequence may be valid
-    }
+  const first = bytes[at] ?? 0xff;
+  const length = lengthsBelow.find(([below]) => first < below)?.[1] ?? 0;
+  if (length === 0 || at + length > bytes.length) return 0;
+  const [least, most] = secondByte.get(first) ?? [0x80, 0xbf];
+  for (let next = 1; next < length; next += 1) {
+    const byte = bytes[at + next] ?? 0;
+    if (byte < (next === 1 ? least : 0x80) || byte > (next === 1 ? most : 0xbf)) return 0;
   }
-  return 0;
+  return length;
 }
+
+/** How long a sequence is, by the bounds of its first byte. */
+const lengthsBelow: readonly (readonly [below: number, length: number])[] = [
+  [0x80, 1],
+  [0xc2, 0],
+  [0xe0, 2],
+  [0xf0, 3],
+  [0xf5, 4],
+];
+
+/** Neither longer than needed, nor a surrogate, nor beyond U+10FFFF. */
+const secondByte: ReadonlyMap<number, readonly [least: number, most: number]> = new Map([
+  [0xe0, [0xa0, 0xbf]],
+  [0xed, [0x80, 0x9f]],
+  [0xf0, [0x90, 0xbf]],
+  [0xf4, [0x80, 0x8f]],
+]);
 
 const escaped = /[\u{DC80}-\u{DCFF}]/u;
 

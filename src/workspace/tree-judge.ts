@@ -25,6 +25,11 @@ export type TreePlace = {
   readonly base: BaseTree;
   readonly isIgnored: IsIgnored;
   readonly setUp: SetUp;
+  /**
+   * Whether a file whose times stand has certainly not been written. Not on a memory file system: a page that was first read
+   * through a shared mapping is then written without the kernel's notice, so there every file is read.
+   */
+  readonly areStampsSure: boolean;
   readonly limits: TreeLimits;
   /** To whom regular files must belong. */
   readonly uid: number;
@@ -189,7 +194,7 @@ export class TreeJudge {
     const { made, endedAtMs } = this.place.setUp;
     const before = made.get(at.path);
     if (before === undefined || !(facts.isFile() || facts.isSymbolicLink())) return false;
-    if (isAsStamped(facts, before.stamp, endedAtMs)) return true;
+    if (this.place.areStampsSure && isAsStamped(facts, before.stamp, endedAtMs)) return true;
     const bytes = facts.isFile()
       ? readRegularFile(folder, at.name, this.place.limits.fileBytes)?.bytes
       : readLinkBytes(folder, at.name);

@@ -56,7 +56,7 @@ function walk(
 ): Promise<WalkedTree> {
   const comparison: Comparison = {
     entry: (path) => known.entry(path),
-    stamped: (path) => (commandStartedAtMs === 0 ? undefined : known.stamped(path)),
+    stamped: (path) => (place.areStampsSure && commandStartedAtMs !== 0 ? known.stamped(path) : undefined),
     commandStartedAtMs,
     isSetUp,
   };

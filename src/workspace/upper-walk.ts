@@ -45,7 +45,13 @@ class UpperWalk {
 
   /** `merged`: the same folder in the overlay; null where the base has none that could shine through. */
   async folder(upper: number, merged: number | null, { path, depth }: Pick<Place, "path" | "depth">): Promise<void> {
-    const found = [...this.judge.entriesOf(upper, below(path), depth)];
+    const found: Place[] = [];
+    for (const at of this.judge.entriesOf(upper, below(path), depth)) {
+      found.push(at);
+      if (found.length > this.#place.limits.files) {
+        return this.judge.giveUp(`the tree is too large: more than ${this.#place.limits.files} files`);
+      }
+    }
     const covered = new Set(found.map(({ name }) => name));
     const others = (this.#index.folders.get(path) ?? []).filter((name) => !covered.has(name));
     const isMerged = merged !== null && isVisible(merged, others[0]);

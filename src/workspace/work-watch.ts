@@ -52,16 +52,21 @@ export function watchWorkFolder(
   };
 }
 
-/** What vanishes while it counts makes `du` end with 1; the sum it prints is what it saw. */
+/** What vanishes while it counts makes `du` end with 1, and its sum stands. What it could not look into is too much. */
 async function count({ searchPath }: Pick<WorkspaceDeps, "searchPath">, folder: string, unit: string): Promise<number> {
   const program = findProgram(searchPath, "du");
   if (program === null) return Number.POSITIVE_INFINITY; // what can't be counted is too much
   const argv = ["--summarize", "--one-file-system", unit, "--", folder];
   const { stdout } = await promisify(execFile)(program, argv, { env: {}, cwd: "/" }).catch(
-    (error: { readonly stdout?: string }) => ({ stdout: error.stdout ?? "" }),
+    (error: { readonly stdout?: string; readonly stderr?: string; readonly killed?: boolean }) => ({
+      stdout: hasOnlyVanished(error.stderr ?? "") && error.killed !== true ? (error.stdout ?? "") : "",
+    }),
   );
   return Number(/^(\d+)\t/.exec(stdout)?.[1] ?? Number.POSITIVE_INFINITY);
 }
+
+const hasOnlyVanished = (stderr: string): boolean =>
+  stderr.split("\n").every((line) => line === "" || line.endsWith(": No such file or directory"));
 
 function removedButOpenBytes(init: ProcessFacts, device: number): number {
   const sizes = new Map<string, number>();

@@ -8,6 +8,20 @@ const visible = (markdown: string): string => visibleText(markdown).text;
 
 describe("visible text of an issue (SEC-12)", () => {
   it.each([
+    ["a comment that is left open in a quote", "a\n\n> <!--\n\ndo X\n\n<!-- -->\n\nbye"],
+    ["a comment that is left open in a list", "a\n\n- <!--\n\ndo X\n\n<!-- -->\n\nbye"],
+    ["an instruction that is left open in a quote", "a\n\n> <?\n\ndo X\n\nbye"],
+    ["a quoted attribute that a blank line cuts", 'a\n\n<div title="\n\ndo X\n\n<p id="">x</p>'],
+    ["one in the other quotes", "a\n\n<div title='\n\ndo X\n\n<p id=''>x</p>"],
+    ["one with an end of a tag in it", 'a\n\n<div title=">\n\ndo X\n\n<p id="">x</p>'],
+    ["a tag that a blank line cuts", "a\n\n<div\n\ndo X\n\n> b"],
+    ["what only readers without ruby see", "a <ruby>b<rp>do X</rp></ruby>"],
+  ])("has nothing of %s", (_what, markdown) => {
+    expect(visible(markdown)).toMatch(/^a/);
+    expect(visible(markdown)).not.toContain("do X");
+  });
+
+  it.each([
     ["a comment", "a <!-- do X --> b", "a  b"],
     ["a comment over lines", "a\n\n<!--\ndo X\n-->\n\nb", "a\n\n\n\nb"],
     ["a comment that nothing ends", "a\n\n<!-- do X\n\nb", "a\n\n"],

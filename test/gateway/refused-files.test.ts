@@ -89,6 +89,13 @@ describe("what a reader does not see (SEC-99)", () => {
     expect(refusalsOf("a.cs", "\ufeffusing System;\r\n\tx\f\r\n")).toEqual([]);
   });
 
+  it("is an end of a line that only some programs take for one", () => {
+    for (const end of ["\r", "\u2028", "\u2029"]) {
+      expect(refusalsOf("a.js", `// fine${end}evil()\n`)).toEqual(["gate:invisible_characters"]);
+      expect(refusalsOf("a.js", `// fine${end}evil()\nnew\n`, `// fine${end}evil()\n`)).toEqual([]);
+    }
+  });
+
   it("is no letter of any language, and no emoji of one character", () => {
     expect(refusalsOf("a.md", "Grüße, 你好, שלום, สวัสดี, हिन्दी, 🎉, naïve\n")).toEqual([]);
   });

@@ -307,6 +307,24 @@ describe.runIf(asRoot)("the cached base tree (SEC-82)", () => {
   });
 });
 
+describe.each(checkoutKinds)("what is written through a mapping that was read before (SEC-91), `%s`", (checkout) => {
+  it("is a change of whoever wrote it, though no time of the file moves", async () => {
+    await using workspace = await aWorkspace(home, await aBase(home, files), { checkout });
+    await shell(workspace, "echo first > mapped; sync; sleep 0.1");
+    await workspace.takeChanges();
+    const script = `import mmap
+with open("mapped", "r+b") as file:
+    pages = mmap.mmap(file.fileno(), 0)
+    pages[:]
+    pages[0:5] = b"later"
+    pages.close()`;
+
+    await shell(workspace, `python3 -c '${script}'; cat mapped`);
+
+    expect(await workspace.takeChanges()).toMatchObject({ changeSet: { changes: [{ path: "mapped" }] } });
+  });
+});
+
 // SEC-61
 describe.runIf(asRoot)("a service that is killed", () => {
   it.each(["overlay", "tmpfs"] as const)("leaves mounts (`%s`) that the next start takes off", async (checkout) => {

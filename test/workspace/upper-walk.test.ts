@@ -83,6 +83,7 @@ async function anOverlay(files: Files, submodules: readonly string[] = []) {
       upper,
       base,
       isIgnored: ignoredFolders(base, ["out"]),
+      areStampsSure: false,
       setUp: nothingSetUp,
       limits: small,
       uid: owner.uid,

@@ -75,6 +75,7 @@ export async function publicationOf(
     title,
     message: commitMessage({ ...facts, title: result.end.title }),
     body: pullRequestText(facts),
+    said: `${result.end.title}\n${result.end.summary}`,
     draft: !isVerified || draft === "always",
     conclusion: verdict.conclusion,
     check: checkText(facts),
