@@ -28,6 +28,9 @@ const below = (folder: string): string => (folder === "" ? "" : `${folder}/`);
 const standingNames = (names: readonly string[]): Neighbours =>
   new Map(names.map((name) => [collisionKey(name), { name, isNew: false }]));
 
+/** Names of one folder that are collected before any is judged: enough of them to tell which limit is passed. */
+const namesBeyondFiles = 10_000;
+
 class UpperWalk {
   readonly judge: TreeJudge;
   readonly #place: TreePlace;
@@ -48,7 +51,7 @@ class UpperWalk {
     const found: Place[] = [];
     for (const at of this.judge.entriesOf(upper, below(path), depth)) {
       found.push(at);
-      if (found.length > this.#place.limits.files) {
+      if (found.length > this.#place.limits.files + namesBeyondFiles) {
         return this.judge.giveUp(`the tree is too large: more than ${this.#place.limits.files} files`);
       }
     }
