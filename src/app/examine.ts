@@ -15,15 +15,9 @@ import { readKillSwitch, refuseForeignHome } from "../store/index.ts";
 import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
-import {
-  type CountersignDeps,
-  type CountersignSettings,
-  loadPolicySet,
-  openRecords,
-  probeOptionsOf,
-  type Records,
-  workspaceDepsOf,
-} from "./open-runs.ts";
+import { loadPolicySet, openRecords, type Records } from "./open-runs.ts";
+import type { CountersignDeps, CountersignSettings } from "./settings.ts";
+import { probeOptionsOf, workspaceDepsOf } from "./workspace-hands.ts";
 
 export type ExamineSettings = CountersignSettings & {
   /** Throws `CONFIG_INVALID` where no model is configured. */

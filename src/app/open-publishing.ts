@@ -2,7 +2,8 @@ import type { Secret } from "../domain/index.ts";
 import { type Github, openGithub, type RepositoryName, readRepositoryAddress } from "../github/index.ts";
 import type { PublishingDeps } from "../run/index.ts";
 import { delay } from "./delay.ts";
-import { type CountersignDeps, openRuns, type RunHooks, type RunSettings } from "./open-runs.ts";
+import { openRuns, type RunHooks, type RunSettings } from "./open-runs.ts";
+import type { CountersignDeps } from "./settings.ts";
 
 /** What one run from the terminal needs that ends in a pull request. */
 export type PublishingSettings = RunSettings & {

@@ -8,16 +8,9 @@ import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
-import {
-  type CountersignDeps,
-  openRecords,
-  openRuns,
-  probeOptionsOf,
-  type Records,
-  type RunSettings,
-  runsAtOnce,
-  workspaceDepsOf,
-} from "./open-runs.ts";
+import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import type { CountersignDeps } from "./settings.ts";
+import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
 
 /** The settings of the service, as plain values. */
 export type ServiceSettings = RunSettings & {

@@ -1,5 +1,6 @@
 import { type Verification, verifyStored } from "../ledger/index.ts";
-import { type CountersignDeps, type CountersignSettings, openRecords } from "./open-runs.ts";
+import { openRecords } from "./open-runs.ts";
+import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 
 /** Reads and verifies the whole ledger, beside a service that runs on it. */
 export async function verifyRecords(

@@ -149,9 +149,10 @@ describe("each call of git by the host (SEC-75)", () => {
     await workspace.readBack();
     await workspace.takeChanges();
 
+    const workFolders = join(deps.home, "work");
     for (const { argv, environment } of calls()) {
       expect(
-        [...argv, ...Object.values(environment)].filter((text) => text.includes("/work/")),
+        [...argv, ...Object.values(environment)].filter((text) => text.includes(workFolders)),
         argv.join(" "),
       ).toEqual([]);
     }
