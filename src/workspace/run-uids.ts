@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CountersignError } from "../domain/index.ts";
 import { claim, tryClaim } from "./claim.ts";
 import { isRoot, type Owner, type WorkspaceDeps } from "./host.ts";
-import { isGone, readProcess } from "./process-tree.ts";
+import { isGone, readProcess, unlessGone } from "./process-tree.ts";
 import { hasProcessGroup, isInSandboxGroup, type Rung } from "./rung.ts";
 
 const refuse = (cause: string): never => {
@@ -113,12 +113,8 @@ function uidsOfProcesses(counts: (pid: number) => boolean): Set<number> {
   const uids = new Set<number>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    try {
-      const { uid } = statSync(`/proc/${name}`);
-      if (!uids.has(uid) && counts(Number(name))) uids.add(uid);
-    } catch {
-      // ended meanwhile
-    }
+    const uid = unlessGone(() => statSync(`/proc/${name}`))?.uid;
+    if (uid !== undefined && !uids.has(uid) && counts(Number(name))) uids.add(uid);
   }
   return uids;
 }

@@ -192,6 +192,18 @@ describe("setup's proxy (SEC-67)", () => {
     expect(proxy.asked()).toHaveLength(1);
   });
 
+  it("dials for nobody where the machine's own addresses can't be told", async () => {
+    const reach = reachOf(names);
+    const ownAddresses = (): never => {
+      throw new Error("EMFILE: too many open files");
+    };
+    await using proxy = await openProxy({}, { ...reach, ownAddresses });
+
+    expect(await refusal(asking("good.example"))).toBe("504 not_reached");
+    expect(dialed).toEqual([]);
+    expect(proxy.asked()).toEqual([{ host: "good.example", outcome: "not_reached", count: 1 }]);
+  });
+
   it("lets the operator's internal host lie in its range, and no other host", async () => {
     const internal = { host: "private.example", range: "10.20.0.0/16" };
     await using proxy = await openProxy({ internal });
