@@ -229,7 +229,7 @@ describe("SEC-42: user ids of runs at once", () => {
   const uidOf = (workspace: Workspace): number => statSync(workspace.folder).uid;
 
   it.runIf(process.geteuid?.() === 0 && here.name !== "prlimit")(
-    "are one where a group counts the tasks of each",
+    "are one where a group counts the tasks of each and the range has no more",
     async () => {
       const [first, second] = [await limited(here, {}), await limited(here, {})];
 
@@ -239,11 +239,14 @@ describe("SEC-42: user ids of runs at once", () => {
     },
   );
 
-  it.runIf(process.geteuid?.() === 0)("differ where none does", async () => {
-    const [first, second] = [await limited(prlimit, {}), await limited(prlimit, {})];
+  it.runIf(process.geteuid?.() === 0)(
+    "differ where they can, so that no run uses up the kernel's budgets of another",
+    async () => {
+      const [first, second] = [await limited(prlimit, {}), await limited(prlimit, {})];
 
-    expect(uidOf(first)).not.toBe(uidOf(second));
-  });
+      expect(uidOf(first)).not.toBe(uidOf(second));
+    },
+  );
 });
 
 describe("a disposed workspace", () => {
