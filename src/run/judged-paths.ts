@@ -1,6 +1,7 @@
 import type { FileChange } from "../domain/index.ts";
 import { type Protection, protectionOf } from "../policy/index.ts";
 import { shadowsPython } from "./python-modules.ts";
+import { steersRunner } from "./runner-files.ts";
 
 /** Folders and names by which the common runners find tests without being told (node --test, unittest, pytest, go, ...). */
 const testFolder = /(^|\/)(tests?|__tests__|specs?|testdata|fixtures|__snapshots__)\//i;
@@ -9,10 +10,6 @@ const testName =
 /** `HoursTest.java`, `HoursSpec.scala`: told from `latest.java` by their capitals. */
 const testClass = /[a-z0-9](Tests?|Spec|IT)\.[a-z]+$/;
 const isTest = (path: string): boolean => testFolder.test(path) || testName.test(path) || testClass.test(path);
-
-/** What is found by its place or name and steers a runner, beside what policy protects. */
-const runnerFile =
-  /(^|\/)(conftest\.py|__init__\.py|setup\.py|tsconfig[^/]*\.json|\.nycrc[^/]*|\.taprc|\.coveragerc|\.mocharc[^/]*|justfile|rakefile|noxfile\.py|[^/]+\.mk|[^/]*setup\.[cm]?[jt]sx?|(vitest|jest|vite|playwright|karma|cypress|ava)\.[^/]+)$|(^|\/)node_modules\//i;
 
 const judging: ReadonlySet<Protection> = new Set<Protection>([
   "manifest",
@@ -31,16 +28,15 @@ const looksLikeCheck = /check|test|verify|spec|run/i;
  * touched, and whatever steers the runner, also where the change only adds it. A new test file judges nothing that was there
  * before. `commands` are the texts of the test command and of the scripts that it runs.
  */
-export function judgedPaths(
-  changes: readonly Pick<FileChange, "path" | "before">[],
-  commands: readonly string[],
-): readonly string[] {
-  const judges = ({ path, before }: Pick<FileChange, "path" | "before">): boolean => {
+export function judgedPaths(changes: readonly FileChange[], commands: readonly string[]): readonly string[] {
+  const judges = ({ path, before, after }: FileChange): boolean => {
     const protection = protectionOf(path);
     if (protection !== null && judging.has(protection)) return true;
     if (shadowsPython(path)) return true;
     const isInTests = isTest(path);
-    if (runnerFile.test(path) && (before !== null || isInTests || !path.endsWith("__init__.py"))) return true;
+    if (steersRunner(path, after?.content ?? null)) return true;
+    // a package's own is sources where it is new; in the tests, or where it was there, it decides what is collected
+    if (path.endsWith("__init__.py") && (before !== null || isInTests)) return true;
     if (before === null) return false;
     return isInTests || isNamed(path, commands);
   };

@@ -1,3 +1,4 @@
+import type { HelloRefusal } from "./client-hello.ts";
 import type { RequestRefusal } from "./connect-request.ts";
 import type { AddressRefusal } from "./dialable-address.ts";
 
@@ -6,6 +7,7 @@ export type AskOutcome =
   | "led_on"
   | RequestRefusal
   | AddressRefusal
+  | HelloRefusal
   | "not_listed"
   | "not_resolved"
   | "not_reached"

@@ -16,6 +16,8 @@ const lookEveryMs = 100;
 export type EndReason =
   | { readonly kind: "timed_out" }
   | { readonly kind: "canceled" }
+  /** What it holds, or whether it lives, can't be told any more. */
+  | { readonly kind: "unwatched"; readonly cause: unknown }
   | { readonly kind: "limit"; readonly limit: ReachedLimit };
 
 export type WatchedCommand = {
@@ -35,19 +37,23 @@ export type CommandWatch = {
   lastSignal(): NodeJS.Signals | null;
   /** Names of processes that outlived the command. */
   killed(): readonly string[];
+  /** Ends the command since something that it needs could not be done. */
+  fail(cause: unknown): void;
   /** The command has ended: nothing is looked for any more. */
   stop(): void;
   /** Once more, when all output is in: for limits that ended the command by themselves. */
   lookBack(): void;
 };
 
-/** Ends the sandbox at a limit and on the signal (SEC-57). Looks for what outlives the command. */
+/**
+ * Ends the sandbox at a limit, on the signal (SEC-57), and where a look at it fails: what can't be watched does not run on. Looks for
+ * what outlives the command. Neither it nor its timers throw.
+ */
 export function watchOver(command: WatchedCommand, signal: AbortSignal): CommandWatch {
   const { child, status, timeoutMs } = command;
   let reason: EndReason | null = null;
   let lastSignal: NodeJS.Signals | null = null;
   const killed: string[] = [];
-  const stopNaming = nameLeftovers(status.init, killed);
   const kill = (): void => {
     lastSignal = "SIGKILL";
     void killSandbox(child, status);
@@ -56,23 +62,33 @@ export function watchOver(command: WatchedCommand, signal: AbortSignal): Command
     reason ??= because;
     kill();
   };
+  const fail = (cause: unknown): void => endNow({ kind: "unwatched", cause });
+  const stopNaming = nameLeftovers(status.init, killed, fail);
   let grace: NodeJS.Timeout | undefined;
   const limit = setTimeout(() => {
     if (reason !== null) return;
     reason = { kind: "timed_out" };
     lastSignal = "SIGTERM";
-    void status.init.then((init) => terminateTree(init));
+    void status.init.then(terminateTree).catch(() => {}); // KILL follows
     grace = setTimeout(kill, graceMs);
   }, timeoutMs);
-  const reachedLimit = limitsOf(command);
+  let reachedLimit: ReturnType<typeof limitsOf> | null = null;
   let found: ProcessFacts | null = null;
   void status.init.then((init) => {
     found = init;
+    if (status.failure() !== null) fail(status.failure());
   });
   const look = (): void => {
-    const reached = reason === null ? reachedLimit(found) : null;
-    if (reached !== null) endNow({ kind: "limit", limit: reached });
+    if (reason !== null) return;
+    try {
+      reachedLimit ??= limitsOf(command);
+      const reached = reachedLimit(found);
+      if (reached !== null) endNow({ kind: "limit", limit: reached });
+    } catch (cause) {
+      fail(cause);
+    }
   };
+  look(); // what was counted before the command is known from here on
   const looking = setInterval(look, lookEveryMs);
   const cancel = (): void => endNow({ kind: "canceled" });
   signal.addEventListener("abort", cancel, { once: true });
@@ -80,6 +96,7 @@ export function watchOver(command: WatchedCommand, signal: AbortSignal): Command
     reason: () => reason,
     lastSignal: () => lastSignal,
     killed: () => killed,
+    fail,
     stop: () => {
       for (const timer of [limit, grace, looking]) clearTimeout(timer);
       signal.removeEventListener("abort", cancel);
@@ -93,11 +110,19 @@ export function watchOver(command: WatchedCommand, signal: AbortSignal): Command
   };
 }
 
-/** With the init all in its namespace dies; bubblewrap itself says which it is before it goes on. */
+/**
+ * With the init all in its namespace dies; bubblewrap itself says which it is before it goes on. Where that can't be told it dies with
+ * bubblewrap.
+ */
 async function killSandbox(child: ChildProcess, status: SandboxStatus): Promise<void> {
   const init = await status.init;
-  if (init !== null && !isGone(init.pid, init.startTime)) sendSignal(init.pid, "SIGKILL");
-  child.kill("SIGKILL");
+  try {
+    if (init !== null && !isGone(init.pid, init.startTime)) sendSignal(init.pid, "SIGKILL");
+  } catch {
+    // it may be another's by now
+  } finally {
+    child.kill("SIGKILL");
+  }
 }
 
 /** All limits but time, asked in one go. */

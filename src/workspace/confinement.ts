@@ -7,7 +7,7 @@ import { allowedTasks, processLimits } from "./process-limits.ts";
 import type { ProcessFacts } from "./process-tree.ts";
 import { groupName, type Rung } from "./rung.ts";
 import type { OutputMeter, RungName, SandboxLimits } from "./sandbox-limits.ts";
-import { usageOf } from "./sandbox-usage.ts";
+import { usageMeter } from "./sandbox-usage.ts";
 
 export type ConfinementOptions = {
   readonly rung: Rung;
@@ -55,7 +55,7 @@ export function openConfinement(deps: WorkspaceDeps, options: ConfinementOptions
     return {
       ...same,
       admit: null,
-      watch: () => (init) => (init === null ? null : watchedLimit(init, limits)),
+      watch: () => watchedLimits(limits),
       kill: () => {},
       isEmpty: () => true, // the PID namespace is all there is
       [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -107,10 +107,14 @@ function countedLimits(group: ControlGroup, limits: SandboxLimits): () => Reache
 }
 
 /** Without groups: what the processes hold now (SEC-55). Between two looks more can be taken, which is why it is the lowest rung. */
-function watchedLimit(init: ProcessFacts, { memoryBytes, processes }: SandboxLimits): ReachedLimit | null {
-  const used = usageOf(init);
-  if (used.residentBytes > memoryBytes) return { kind: "memory", atMost: memoryBytes };
-  return used.tasks >= processes - outsideTasks ? { kind: "processes", atMost: processes } : null;
+function watchedLimits({ memoryBytes, processes }: SandboxLimits): (init: ProcessFacts | null) => ReachedLimit | null {
+  const usageOf = usageMeter();
+  return (init) => {
+    if (init === null) return null;
+    const used = usageOf(init);
+    if (used.memoryBytes > memoryBytes) return { kind: "memory", atMost: memoryBytes };
+    return used.tasks >= processes - outsideTasks ? { kind: "processes", atMost: processes } : null;
+  };
 }
 
 /** `nproc` refuses at `processes`, bubblewrap's own process outside counted in: looked for is a little less, or it is never seen. */

@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
 import type { AskedHosts, AskOutcome } from "./asked-hosts.ts";
+import { leadHellos } from "./connect-hello.ts";
 import { readConnectRequest } from "./connect-request.ts";
 import { addressRefusal } from "./dialable-address.ts";
 import type { ProxyRules, Reach } from "./proxy-rules.ts";
+import { readStart } from "./read-start.ts";
 
 /** One client of the proxy, and what it shares with the others. */
 export type Connection = {
@@ -41,11 +43,13 @@ export async function serveConnection(reach: Reach, rules: ProxyRules, connectio
   const upstream = await reachHost(reach, rules, host, signal);
   if (typeof upstream === "string") return refuse(connection, host, upstream);
   if (client.destroyed || closed.aborted) return void upstream.destroy();
-  connection.asked.note(host, "led_on");
   track(connection.open, upstream);
   upstream.setTimeout(rules.limits.idleMs, () => upstream.destroy());
   client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-  tunnel(connection, host, upstream);
+  const greeted = await leadHellos({ client, upstream, budget: connection.budget }, host, signal);
+  connection.asked.note(host, greeted);
+  if (greeted === "led_on") return tunnel(connection, host, upstream);
+  for (const socket of [client, upstream]) socket.destroy();
 }
 
 export function track(open: Set<Socket>, socket: Socket): void {
@@ -71,28 +75,15 @@ export function refuse({ client, asked }: Connection, host: string | null, outco
 
 /** The head without its end, or null where it is too long or the client said no more in time. What follows stays unread. */
 function readHead(client: Socket, signal: AbortSignal): Promise<string | null> {
-  return new Promise((resolve) => {
-    let read = Buffer.alloc(0);
-    const done = (head: string | null): void => {
-      client.pause();
-      client.off("data", take).off("close", giveUp).off("end", giveUp);
-      signal.removeEventListener("abort", giveUp);
-      resolve(head);
-    };
-    const giveUp = (): void => done(null);
-    const take = (chunk: Buffer): void => {
-      read = Buffer.concat([read, chunk]);
-      const end = read.subarray(0, largestHeadBytes).indexOf(endOfHead);
-      if (end === -1) {
-        if (read.length >= largestHeadBytes) giveUp();
-        return;
-      }
-      const rest = read.subarray(end + endOfHead.length);
-      done(read.subarray(0, end).toString("latin1"));
-      if (rest.length > 0) client.unshift(rest);
-    };
-    client.on("data", take).on("close", giveUp).on("end", giveUp);
-    signal.addEventListener("abort", giveUp, { once: true });
+  let read = Buffer.alloc(0);
+  return readStart<string | null>(client, { signal, ended: null }, (chunk) => {
+    read = Buffer.concat([read, chunk]);
+    const end = read.subarray(0, largestHeadBytes).indexOf(endOfHead);
+    if (end !== -1) {
+      const restBytes = read.length - end - endOfHead.length;
+      return { found: read.subarray(0, end).toString("latin1"), used: chunk.length - restBytes };
+    }
+    return read.length >= largestHeadBytes ? { found: null, used: chunk.length } : null;
   });
 }
 
@@ -106,7 +97,8 @@ async function reachHost(
   const addresses = await beforeAbort(reach.resolve(host), signal).catch(() => []);
   if (addresses.length === 0) return "not_resolved";
   const internal = rules.internal?.host === host ? rules.internal.range : null;
-  const own = reach.ownAddresses();
+  const own = ownAddressesOf(reach);
+  if (own === null) return "not_reached";
   // INVARIANT: what is dialed is an address that was checked, never a name (test/workspace/connect-proxy.test.ts)
   for (const address of addresses) {
     const refusal = addressRefusal(address, { own, internal });
@@ -120,6 +112,15 @@ async function reachHost(
 }
 
 const dialedAtMost = 4;
+
+/** Null where the system does not tell: then nothing is dialed. */
+function ownAddressesOf(reach: Reach): readonly string[] | null {
+  try {
+    return reach.ownAddresses();
+  } catch {
+    return null;
+  }
+}
 
 /** Rejects when the signal is aborted first; what the promise gives later is lost. */
 function beforeAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {

@@ -1,4 +1,4 @@
-import { closeSync } from "node:fs";
+import { closeSync, fchmodSync, fstatSync } from "node:fs";
 import { join } from "node:path";
 import { CountersignError, isCountersignError } from "../domain/index.ts";
 import { createAccessLock } from "./access-lock.ts";
@@ -150,6 +150,7 @@ function assemble(
   const runOnTree = (request: ExecRequest, signal: AbortSignal, extras?: SetupExtras) => {
     // the earliest start since the tree was last read: what is younger than that may have changed unseen
     commandStartedAtMs = Math.min(commandStartedAtMs, Date.now());
+    openAgain(root);
     return run(workFolder, request, signal, extras);
   };
   const read = <T>(work: () => T | Promise<T>): Promise<T> => {
@@ -209,6 +210,11 @@ function assemble(
     apply: (changeSet) => write(() => applyChanges(tree, changeSet)),
     [Symbol.asyncDispose]: () => lock.exclusive(() => undo.disposeAsync()),
   };
+}
+
+/** A command that closed the work folder's door was refused for it; the next one must get in to mend what it left. */
+function openAgain(root: number): void {
+  if ((fstatSync(root).mode & 0o700) !== 0o700) fchmodSync(root, 0o755);
 }
 
 function layDown(folder: string, files: ReadonlyMap<string, Uint8Array>, owner: Owner): void {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isRoot } from "./host.ts";
-import { listProcesses } from "./process-tree.ts";
+import { listProcesses, unlessGone } from "./process-tree.ts";
 import type { SandboxLimits } from "./sandbox-limits.ts";
 
 const gibibyte = 1024 ** 3;
@@ -54,12 +54,9 @@ export function allowedTasks(processes: number, sandboxesAtOnce: number): number
   if (isRoot()) return inside;
   const uid = process.geteuid?.() ?? 0;
   const own = listProcesses().map(({ pid }) => {
-    try {
-      if (statSync(`/proc/${pid}`).uid !== uid) return 0;
-      return Number(/^Threads:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0);
-    } catch {
-      return 0;
-    }
+    if (unlessGone(() => statSync(`/proc/${pid}`))?.uid !== uid) return 0;
+    const status = unlessGone(() => readFileSync(`/proc/${pid}/status`, "latin1")) ?? "";
+    return Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0);
   });
   return inside + own.reduce((sum, count) => sum + count, startedMeanwhile);
 }

@@ -11,25 +11,48 @@ export type ProcessFacts = {
   readonly startTime: string;
 };
 
-/** Null once the process is gone. */
-export function readProcess(pid: number): ProcessFacts | null {
+/**
+ * What `/proc` says of a process by this call; null once the process is gone. What can't be told for another reason (no descriptor left,
+ * say) throws: not to know of a process is not to know that it is gone.
+ */
+export function unlessGone<T>(ask: () => T): T | null {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const end = text.lastIndexOf(")");
-    const fields = text.slice(end + 2).split(" ");
-    return {
-      pid,
-      name: text.slice(text.indexOf("(") + 1, end),
-      state: fields[0] ?? "?",
-      parentPid: Number(fields[1]),
-      startTime: fields[19] ?? "",
-    };
-  } catch {
-    return null;
+    return ask();
+  } catch (error) {
+    if (["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
+    throw error;
   }
 }
 
-/** A zombie has let go of all it held; the init of a PID namespace becomes one only when its namespace is empty. */
+/** As `unlessGone`; null also of bubblewrap's own init, which holds nothing of the command's and is closed to an ordinary user. */
+export function unlessClosed<T>(ask: () => T): T | null {
+  try {
+    return unlessGone(ask);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EACCES") return null;
+    throw error;
+  }
+}
+
+/** Null once the process is gone. Throws where that can't be told. */
+export function readProcess(pid: number): ProcessFacts | null {
+  const text = unlessGone(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
+  if (text === null) return null;
+  const end = text.lastIndexOf(")");
+  const fields = text.slice(end + 2).split(" ");
+  return {
+    pid,
+    name: text.slice(text.indexOf("(") + 1, end),
+    state: fields[0] ?? "?",
+    parentPid: Number(fields[1]),
+    startTime: fields[19] ?? "",
+  };
+}
+
+/**
+ * A zombie has let go of all it held; the init of a PID namespace becomes one only when its namespace is empty. Throws where it can't be
+ * told.
+ */
 export function isGone(pid: number, startTime: string): boolean {
   const facts = readProcess(pid);
   return facts === null || facts.startTime !== startTime || facts.state === "Z" || facts.state === "X";
@@ -74,11 +97,8 @@ export function findSupervisor(init: ProcessFacts): ProcessFacts | null {
   return descendantsOf(init.pid).find(({ pid, parentPid }) => parentPid === init.pid && innerPid(pid) === 2) ?? null;
 }
 
-function innerPid(pid: number): number | null {
-  try {
-    const numbers = /^NSpid:\s+(.+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "";
-    return Number(numbers.split(/\s+/).at(-1));
-  } catch {
-    return null;
-  }
+function innerPid(pid: number): number {
+  const status = unlessGone(() => readFileSync(`/proc/${pid}/status`, "latin1")) ?? "";
+  const numbers = /^NSpid:\s+(.+)$/m.exec(status)?.[1] ?? "";
+  return Number(numbers.split(/\s+/).at(-1));
 }

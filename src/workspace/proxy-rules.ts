@@ -7,7 +7,7 @@ export type Reach = {
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Rejects where nobody answers there. */
   readonly dial: (address: string, port: number, signal: AbortSignal) => Promise<Socket>;
-  /** Every address that this machine has. */
+  /** Every address that this machine has. Throws where the system does not tell. */
   readonly ownAddresses: () => readonly string[];
 };
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CountersignError } from "../domain/index.ts";
 import { claim, tryClaim } from "./claim.ts";
 import { isRoot, type Owner, type WorkspaceDeps } from "./host.ts";
-import { isGone, readProcess } from "./process-tree.ts";
+import { isGone, readProcess, unlessGone } from "./process-tree.ts";
 import { hasProcessGroup, isInSandboxGroup, type Rung } from "./rung.ts";
 
 const refuse = (cause: string): never => {
@@ -42,9 +42,10 @@ const choosingWaitMs = 60_000;
 export type RunUid = { readonly owner: Owner; release(): Promise<void> };
 
 /**
- * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names. `isShared`, where each sandbox
- * has a group of its own that counts its tasks: the first that owns no process outside of these serves all runs. Else
- * one that owns no process and that no other run holds. Throws RUN_UID_UNUSABLE.
+ * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names, that owns no process and
+ * that no other run of this home holds: the kernel keeps budgets by user id (inotify, pipes, queues) that no group divides. `isShared`,
+ * where each sandbox has a group of its own that counts its tasks: processes in such groups don't count, and where all ids are held the
+ * first serves further runs. Throws RUN_UID_UNUSABLE.
  */
 export async function takeRunUid(
   deps: WorkspaceDeps,
@@ -58,19 +59,25 @@ export async function takeRunUid(
   const range = parseRunUids(runUids);
   const named = namedUids().filter(({ uid }) => uid >= range.first && uid <= range.last);
   if (named[0] !== undefined) refuse(`user id ${named[0].uid} of COUNTERSIGN_RUN_UIDS belongs to \`${named[0].name}\``);
-  if (isShared) return (await sharedUid(range, signal)) ?? refuseBusy(runUids);
   // One chooser at a time: of two that try the same id at once both may step back, and so on through the range.
   const turn = await claim(deps, "run-uids", choosingWaitMs, signal);
   try {
-    const busy = uidsOfProcesses(() => true);
-    for (let uid = range.first; uid <= range.last; uid++) {
-      const taken = busy.has(uid) ? null : await tryClaim(deps, `uid-${uid}`);
-      if (taken !== null) return { owner: { uid, gid: uid }, release: () => taken.release() };
-    }
+    const own = await ownUid(deps, range, isShared ? livesOutside : () => true);
+    return own ?? (isShared ? await sharedUid(range, signal) : null) ?? refuseBusy(runUids);
   } finally {
     await turn.release();
   }
-  return refuseBusy(runUids);
+}
+
+type Range = ReturnType<typeof parseRunUids>;
+
+async function ownUid(deps: WorkspaceDeps, range: Range, counts: (pid: number) => boolean): Promise<RunUid | null> {
+  const busy = uidsOfProcesses(counts);
+  for (let uid = range.first; uid <= range.last; uid++) {
+    const taken = busy.has(uid) ? null : await tryClaim(deps, `uid-${uid}`);
+    if (taken !== null) return { owner: { uid, gid: uid }, release: () => taken.release() };
+  }
+  return null;
 }
 
 const refuseBusy = (runUids: string): never =>
@@ -79,7 +86,7 @@ const refuseBusy = (runUids: string): never =>
 /** A launcher that waits to be taken into its group is outside for milliseconds, and looks like a stranger. */
 const admissionWaitMs = 5_000;
 
-async function sharedUid(range: ReturnType<typeof parseRunUids>, signal: AbortSignal): Promise<RunUid | null> {
+async function sharedUid(range: Range, signal: AbortSignal): Promise<RunUid | null> {
   for (const startedAt = performance.now(); ; await delay(50, undefined, { signal })) {
     const busy = uidsOfProcesses(livesOutside);
     for (let uid = range.first; uid <= range.last; uid++) {
@@ -113,12 +120,8 @@ function uidsOfProcesses(counts: (pid: number) => boolean): Set<number> {
   const uids = new Set<number>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    try {
-      const { uid } = statSync(`/proc/${name}`);
-      if (!uids.has(uid) && counts(Number(name))) uids.add(uid);
-    } catch {
-      // ended meanwhile
-    }
+    const uid = unlessGone(() => statSync(`/proc/${name}`))?.uid;
+    if (uid !== undefined && !uids.has(uid) && counts(Number(name))) uids.add(uid);
   }
   return uids;
 }

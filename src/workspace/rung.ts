@@ -10,6 +10,7 @@ import {
 } from "./cgroup-places.ts";
 import { groupFolders, makeControlGroup, removeGroupFolders } from "./control-group.ts";
 import { randomName, type WorkspaceDeps } from "./host.ts";
+import { unlessGone } from "./process-tree.ts";
 import { type RungName, rungNames } from "./sandbox-limits.ts";
 
 /** The rung in use, and why no better one is. Plain data: made once at the start, given to every workspace. */
@@ -66,11 +67,8 @@ export const groupName = (deps: Pick<WorkspaceDeps, "randomBytes">): string => `
 
 /** Whether a process is in a group that some Countersign on this machine made for a sandbox. */
 export function isInSandboxGroup(pid: number): boolean {
-  try {
-    return /\/countersign-[0-9a-f]{16}$/m.test(readFileSync(`/proc/${pid}/cgroup`, "latin1"));
-  } catch {
-    return true; // ended meanwhile
-  }
+  const groups = unlessGone(() => readFileSync(`/proc/${pid}/cgroup`, "latin1"));
+  return groups === null || /\/countersign-[0-9a-f]{16}$/m.test(groups);
 }
 
 /** Whether the kernel counts the tasks of each sandbox by itself, so that one user id can serve all (SEC-42). */

@@ -1,20 +1,41 @@
 import { readFileSync } from "node:fs";
-import { descendantsOf, type ProcessFacts } from "./process-tree.ts";
+import { descendantsOf, type ProcessFacts, unlessGone } from "./process-tree.ts";
+import { sharedMemoryOf } from "./shared-memory.ts";
 
 /** What the processes of a sandbox hold together. */
-export type SandboxUsage = { readonly residentBytes: number; readonly tasks: number };
+export type SandboxUsage = { readonly memoryBytes: number; readonly tasks: number };
 
-/** Adds up all below the init, and itself. Pages that several share are counted for each: more than it is, never less. */
-export function usageOf(init: ProcessFacts): SandboxUsage {
-  let residentBytes = 0;
-  let tasks = 0;
-  for (const { pid } of [init, ...descendantsOf(init.pid)]) {
-    const status = readOrEmpty(`/proc/${pid}/status`);
-    residentBytes += 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
-    tasks += Number(/^Threads:\s+(\d+)$/m.exec(status)?.[1] ?? 0);
-  }
-  return { residentBytes, tasks };
+/** Looking at the shared memory costs as much as all else together, so it is done less often. */
+const lookAtSharedEveryMs = 1_000;
+/** A pause this many times as long as the look took keeps the looking from being a load of its own. */
+const pausePerLook = 10;
+
+/**
+ * Adds up, at each call, all below the init and itself. Pages that several have resident are counted for each, and shared ones that
+ * none has resident are added: more than it is, never less.
+ */
+export function usageMeter(): (init: ProcessFacts) => SandboxUsage {
+  let sharedBytes = 0;
+  let nextLookAt = 0;
+  return (init) => {
+    const pids = [init, ...descendantsOf(init.pid)].map(({ pid }) => pid);
+    const sum = { resident: 0, residentShared: 0, tasks: 0 };
+    for (const pid of pids) {
+      const status = readOrEmpty(`/proc/${pid}/status`);
+      sum.resident += 1024 * numberIn(status, /^VmRSS:\s+(\d+) kB$/m);
+      sum.residentShared += 1024 * numberIn(status, /^RssShmem:\s+(\d+) kB$/m);
+      sum.tasks += numberIn(status, /^Threads:\s+(\d+)$/m);
+    }
+    const now = performance.now();
+    if (now >= nextLookAt) {
+      sharedBytes = sharedMemoryOf(pids);
+      nextLookAt = now + Math.max(lookAtSharedEveryMs, pausePerLook * (performance.now() - now));
+    }
+    return { memoryBytes: sum.resident + Math.max(0, sharedBytes - sum.residentShared), tasks: sum.tasks };
+  };
 }
+
+const numberIn = (status: string, line: RegExp): number => Number(line.exec(status)?.[1] ?? 0);
 
 /** Clock ticks that the processes of a sandbox have worked, those that ended and were waited for included. */
 export function ticksOf(init: ProcessFacts): number {
@@ -26,10 +47,4 @@ export function ticksOf(init: ProcessFacts): number {
   }, 0);
 }
 
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return ""; // ended meanwhile
-  }
-}
+const readOrEmpty = (path: string): string => unlessGone(() => readFileSync(path, "latin1")) ?? "";

@@ -9,17 +9,16 @@ import { type CommandWatch, watchOver } from "./command-watch.ts";
 import type { Confinement } from "./confinement.ts";
 import { isRoot, type WorkspaceDeps } from "./host.ts";
 import { launcher } from "./launcher.ts";
-import { type OpenPipe, openPipe } from "./output-pipes.ts";
-import { isGone, sendSignal } from "./process-tree.ts";
+import { type OpenPipe, type OutputPipes, openPipe } from "./output-pipes.ts";
 import { userNamespaceRemedy } from "./require-bubblewrap.ts";
+import { messageOf, unwatched, waitUntilEmpty } from "./sandbox-end.ts";
 import { sandboxFlags } from "./sandbox-flags.ts";
 import { commandInside, type SandboxPlace } from "./sandbox-place.ts";
 import { readStatus, type SandboxStatus } from "./sandbox-status.ts";
 import { watchWorkFolder } from "./work-watch.ts";
 import type { ExecRequest } from "./workspace.ts";
 
-/** How long PID namespace and group may take to empty (SEC-58), and the pipes to drain (ACI-59). */
-const emptyWithinMs = 5000;
+/** How long the pipes may take to drain (ACI-59). */
 const drainWithinMs = 100;
 
 /**
@@ -36,9 +35,7 @@ export async function runInSandbox(
   const { confinement } = place;
   const startedAt = performance.now();
   const output = new BoundedOutput();
-  const stdout = collect(openPipe(place.pipes.stdout), output);
-  const stderr = collect(openPipe(place.pipes.stderr), output);
-  const { child, gate } = startSandbox(deps, place, { request, stdout: stdout.writer, stderr: stderr.writer });
+  const { stdout, stderr, child, gate } = start(deps, place, request, output);
   const ended = endOf(child);
   const status = readStatus(child.stdio[3] as Readable);
   const { timeoutMs } = request;
@@ -48,7 +45,10 @@ export async function runInSandbox(
   const printedBytes = (): number => stdout.count() + stderr.count();
   const watch = watchOver({ child, status, confinement, timeoutMs, printedBytes, work }, signal);
   const admitted = admit(confinement, child, gate);
-  const registered = register(deps, status);
+  const registered = register(deps, status).catch((cause: unknown) => {
+    watch.fail(cause);
+    return () => {};
+  });
 
   const exit = await ended.finally(() => watch.stop());
   const refusedAdmission = await admitted;
@@ -59,6 +59,8 @@ export async function runInSandbox(
   (await registered)();
 
   const kept = output.finish();
+  const reason = watch.reason();
+  if (reason?.kind === "unwatched") throw unwatched(reason.cause);
   if (watch.reason() === null && refusedAdmission !== null) throw refusedAdmission;
   if (watch.reason() === null && status.exitCode() === null) throw failedToStart(exit, kept.output);
   return {
@@ -91,6 +93,36 @@ function collect(pipe: OpenPipe, output: BoundedOutput) {
   pipe.reader.on("error", () => {}); // a broken pipe is an ended pipe
   const closed = new Promise<void>((resolve) => pipe.reader.on("close", () => resolve()));
   return { ...pipe, closed, count: () => bytes };
+}
+
+/** Throws SANDBOX_FAILED for whatever the system refuses before the sandbox is there. */
+function start(
+  deps: WorkspaceDeps,
+  place: SandboxPlace & { readonly workFolder: string },
+  request: ExecRequest,
+  output: BoundedOutput,
+) {
+  try {
+    const [stdout, stderr] = openPipes(place.pipes).map((pipe) => collect(pipe, output)) as [Collected, Collected];
+    return { stdout, stderr, ...startSandbox(deps, place, { request, stdout: stdout.writer, stderr: stderr.writer }) };
+  } catch (cause) {
+    if (cause instanceof CountersignError) throw cause;
+    // biome-ignore lint/style/useErrorCause: it is passed, with the options of our own class
+    throw new CountersignError("SANDBOX_FAILED", `the sandbox could not be started: ${messageOf(cause)}`, { cause });
+  }
+}
+
+type Collected = ReturnType<typeof collect>;
+
+function openPipes({ stdout, stderr }: OutputPipes): readonly [OpenPipe, OpenPipe] {
+  const first = openPipe(stdout);
+  try {
+    return [first, openPipe(stderr)];
+  } catch (error) {
+    closeSync(first.writer);
+    first.reader.destroy();
+    throw error;
+  }
 }
 
 type Started = {
@@ -182,26 +214,6 @@ function endOf(child: ChildProcess): Promise<Exit> {
 async function register(deps: WorkspaceDeps, status: SandboxStatus): Promise<() => void> {
   const init = await status.init;
   return init === null ? () => {} : deps.registerProcess("a sandbox", { pid: init.pid, paths: [], mounts: [] });
-}
-
-/** SEC-58. The init of a PID namespace is gone only when nothing else lives in it (pid_namespaces(7)). */
-async function waitUntilEmpty(child: ChildProcess, status: SandboxStatus, confinement: Confinement): Promise<void> {
-  const init = await status.init;
-  const startedAt = performance.now();
-  const living = (): number | null => (init === null || isGone(init.pid, init.startTime) ? null : init.pid);
-  for (let pauseMs = 0; living() !== null || !confinement.isEmpty(); pauseMs = Math.min(20, pauseMs + 1)) {
-    const pid = living();
-    if (performance.now() - startedAt > emptyWithinMs) {
-      const what = pid === null ? "its control group is not empty" : `process ${pid} lives`;
-      throw new CountersignError("WORKSPACE_POISONED", `the sandbox did not end within 5 s: ${what}`);
-    }
-    if (pauseMs > 2) {
-      if (pid !== null) sendSignal(pid, "SIGKILL"); // bubblewrap's parent-death signal should have done it
-      confinement.kill();
-    }
-    await delay(pauseMs);
-  }
-  child.removeAllListeners();
 }
 
 function failedToStart(exit: Exit, output: Uint8Array): CountersignError {

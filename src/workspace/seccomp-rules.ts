@@ -28,7 +28,17 @@ const deniedCalls: readonly SystemCall[] = [
   ...(["reboot", "swapon", "swapoff"] as const),
   "open_by_handle_at", // past the mounts, to any file of a file system
   ...(["settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "iopl", "ioperm"] as const),
+  "msgget", // 32,000 queues of 16 KiB each, in no process and in no file system
 ];
+
+/**
+ * Memory in no process and no file system is seen by nobody who counts from outside (docs/adr/0018-memory-that-nobody-sees.md). As on an
+ * older kernel, so that runtimes take `/dev/shm`, which has a size.
+ */
+const missingCalls: readonly SystemCall[] = ["memfd_create", "memfd_secret"];
+/** What databases take of System V's memory and semaphores. A namespace has 4,096 segments and 32,000 sets. */
+const sharedSegmentBytes = 4096;
+const semaphoresOfOneSet = 32;
 
 /**
  * All CLONE_NEW* of `linux/sched.h`. CLONE_NEWTIME, 0x80, lies within clone's exit signal; no signal has a number that high, so
@@ -45,6 +55,13 @@ const unless = (value: number, fails: string): FilterLine => ({ kind: "compare",
 const place = (name: string): FilterLine => ({ kind: "place", name });
 const always = (action: number): FilterLine => ({ kind: "return", action });
 const loadArgument = (index: number): FilterLine => ({ kind: "load", offset: offsets.argument(index) });
+const loadUpperHalf = (index: number): FilterLine => ({ kind: "load", offset: offsets.argument(index) + 4 });
+const denyAbove = (value: number): FilterLine => ({
+  kind: "compare",
+  test: "is_at_least",
+  value: value + 1,
+  holds: "eperm",
+});
 
 /** SEC-51 and SEC-52 for x64, in the order of checking. */
 const x64Rules: readonly FilterLine[] = [
@@ -53,11 +70,14 @@ const x64Rules: readonly FilterLine[] = [
   { kind: "load", offset: offsets.call },
   { kind: "compare", test: "is_at_least", value: systemCalls.first_of_x32, holds: "enosys" },
   when(systemCalls.clone3, "enosys"), // its flags lie behind a pointer, which a filter can't follow; libraries fall back to clone
+  ...missingCalls.map((name) => when(systemCalls[name], "enosys")),
   ...deniedCalls.map((name) => when(systemCalls[name], "eperm")),
   when(systemCalls.clone, "clone"),
   when(systemCalls.ioctl, "ioctl"),
   when(systemCalls.socket, "socket"),
   when(systemCalls.socketpair, "socket"), // it makes two, and loads the module of their family just so
+  when(systemCalls.shmget, "segment"),
+  when(systemCalls.semget, "semaphores"),
   always(actions.allow),
 
   place("clone"),
@@ -67,6 +87,18 @@ const x64Rules: readonly FilterLine[] = [
   place("ioctl"),
   loadArgument(1),
   ...deniedTerminalRequests.map((request) => when(request, "eperm")),
+  always(actions.allow),
+
+  place("segment"),
+  loadUpperHalf(1),
+  denyAbove(0),
+  loadArgument(1),
+  denyAbove(sharedSegmentBytes),
+  always(actions.allow),
+
+  place("semaphores"),
+  loadArgument(1),
+  denyAbove(semaphoresOfOneSet),
   always(actions.allow),
 
   place("socket"),

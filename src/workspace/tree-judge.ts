@@ -1,4 +1,4 @@
-import { type BigIntStats, opendirSync } from "node:fs";
+import { type BigIntStats, fstatSync, opendirSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { TreeEntry } from "../domain/index.ts";
 import { blobShaOf, objectFormatOf } from "./base-tree.ts";
@@ -52,6 +52,8 @@ export type Place = { readonly name: string; readonly path: string; readonly dep
 export type Neighbours = Map<string, { readonly name: string; readonly isNew: boolean }>;
 
 const causesAtMost = 20;
+/** To read a folder, and to go through it (inode(7)). */
+const ownerLooksInto = 0o500n;
 /** How long a walk may hold up everything else in the process. */
 const turnMs = 10;
 
@@ -104,7 +106,15 @@ export class TreeJudge {
       if (code === undefined) throw error;
       this.refuse(at.path, `can't be read (${code})`);
     }
-    if (performance.now() - this.#turnStartedAt < turnMs) return;
+    if (this.isTurnOver()) await this.nextTurn();
+  }
+
+  /** Whether the walk has held up everything else for long enough. */
+  isTurnOver(): boolean {
+    return performance.now() - this.#turnStartedAt >= turnMs;
+  }
+
+  async nextTurn(): Promise<void> {
     await nextTurn();
     this.#turnStartedAt = performance.now();
   }
@@ -138,12 +148,31 @@ export class TreeJudge {
     return false;
   }
 
+  /** Judges the whole tree, from the folder that it lies in; `judge` walks through it. */
+  async root(judge: () => Promise<void>): Promise<void> {
+    const at = { name: "", path: ".", depth: 0 };
+    await this.entry(at, async () => {
+      if (this.#isOpen(at.path, fstatSync(this.place.root, { bigint: true }))) await judge();
+    });
+  }
+
+  /** Root could read it all the same, but no command could go on from there, and an ordinary user's service could not read it. */
+  #isOpen(path: string, { mode }: BigIntStats): boolean {
+    if ((mode & ownerLooksInto) === ownerLooksInto) return true;
+    this.refuse(
+      path,
+      `is a folder that is closed to its owner (mode ${(mode & 0o7777n).toString(8).padStart(4, "0")})`,
+    );
+    return false;
+  }
+
   /** Whether a folder is walked through. Empty ones are no part of a commit, but looking into each takes its time. */
-  mayEnter({ path, depth }: Place, isNew: boolean): boolean {
+  mayEnter({ path, depth }: Place, facts: BigIntStats, isNew: boolean): boolean {
     if (this.place.isIgnored(path)) {
       this.ignored.push(path);
       return false;
     }
+    if (!this.#isOpen(path, facts)) return false;
     if (isNew) this.#newFolders++;
     if (this.#newFolders > this.place.limits.files) {
       this.giveUp(`the tree is too large: more than ${this.place.limits.files} new folders`);

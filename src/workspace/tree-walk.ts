@@ -11,7 +11,7 @@ export type WalkedTree = { readonly judge: TreeJudge; readonly differences: Diff
 export async function walkTree(place: TreePlace, comparison: Comparison): Promise<WalkedTree> {
   const judge = new TreeJudge(place, comparison);
   const gitlinks = new Set<string>();
-  await walkFolder(judge, gitlinks, place.root, { path: "", depth: 1 });
+  await judge.root(() => walkFolder(judge, gitlinks, place.root, { path: "", depth: 1 }));
   for (const path of indexOf(place.base).gitlinks) if (!gitlinks.has(path)) judge.lostGitlink(path);
   return { judge, differences: judge.differences(goneFiles(judge)) };
 }
@@ -29,7 +29,7 @@ async function walkFolder(
     await judge.entry(at, async () => {
       const facts = lstatSync(placeIn(descriptor, at.name), { bigint: true });
       if (!facts.isDirectory()) return judge.leaf(descriptor, at, facts);
-      if (!judge.mayEnter(at, isNew)) return;
+      if (!judge.mayEnter(at, facts, isNew)) return;
       const folder = openFolder(descriptor, at.name);
       try {
         if (judge.place.base.entries.get(at.path)?.mode === "160000") {

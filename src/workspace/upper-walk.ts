@@ -15,7 +15,7 @@ export async function walkUpper(
   comparison: Comparison,
 ): Promise<WalkedTree> {
   const walk = new UpperWalk(place, comparison);
-  await walk.folder(place.upper, place.root, { path: "", depth: 1 });
+  await walk.judge.root(() => walk.folder(place.upper, place.root, { path: "", depth: 1 }));
   walk.standing();
   return { judge: walk.judge, differences: walk.judge.differences(walk.gone) };
 }
@@ -51,6 +51,7 @@ class UpperWalk {
     const found: Place[] = [];
     for (const at of this.judge.entriesOf(upper, below(path), depth)) {
       found.push(at);
+      if (this.judge.isTurnOver()) await this.judge.nextTurn();
       if (found.length > this.#place.limits.files + namesBeyondFiles) {
         return this.judge.giveUp(`the tree is too large: more than ${this.#place.limits.files} files`);
       }
@@ -80,7 +81,7 @@ class UpperWalk {
       return void this.judge.leaf(upper, at, facts);
     }
     this.#coverFile(at.path);
-    if (!this.judge.mayEnter(at, at.isNew)) return;
+    if (!this.judge.mayEnter(at, facts, at.isNew)) return;
     const hasBase = merged !== null && this.#index.folders.has(at.path);
     const folder = openFolder(upper, at.name);
     try {

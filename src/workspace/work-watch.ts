@@ -4,14 +4,18 @@ import { promisify } from "node:util";
 import type { ReachedLimit } from "../domain/index.ts";
 import { findProgram } from "./find-program.ts";
 import type { WorkspaceDeps } from "./host.ts";
-import { descendantsOf, type ProcessFacts } from "./process-tree.ts";
+import { descendantsOf, type ProcessFacts, unlessClosed, unlessGone } from "./process-tree.ts";
 import type { SandboxLimits } from "./sandbox-limits.ts";
 
 /** A pause this many times as long as the count took keeps the counting from being a load of its own. */
 const pausePerCount = 4;
 const leastPauseMs = 250;
 
-export type WorkWatch = { reached(): ReachedLimit | null; stop(): void };
+export type WorkWatch = {
+  /** Throws once it can't be told. */
+  reached(): ReachedLimit | null;
+  stop(): void;
+};
 
 /**
  * Counts what lies in a work folder that no file system bounds (SEC-56), again and again while a command runs. By `du`, which
@@ -24,27 +28,34 @@ export function watchWorkFolder(
   init: Promise<ProcessFacts | null>,
   limits: Pick<SandboxLimits, "workBytes" | "workInodes">,
 ): WorkWatch {
-  const device = statSync(folder).dev;
   let reached: ReachedLimit | null = null;
+  let failure: unknown = null;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   const look = async (root: ProcessFacts): Promise<void> => {
     const startedAt = performance.now();
     const [bytes, inodes] = await Promise.all([count(deps, folder, "--block-size=1"), count(deps, folder, "--inodes")]);
     if (isStopped) return;
-    if (bytes + removedButOpenBytes(root, device) > limits.workBytes)
+    if (bytes + removedButOpenBytes(root, statSync(folder).dev) > limits.workBytes)
       reached = { kind: "work_bytes", atMost: limits.workBytes };
     else if (inodes > limits.workInodes) reached = { kind: "work_inodes", atMost: limits.workInodes };
     else lookAfter(root, Math.max(leastPauseMs, pausePerCount * (performance.now() - startedAt)));
   };
   const lookAfter = (root: ProcessFacts, pauseMs: number): void => {
-    timer = setTimeout(() => void look(root), pauseMs);
+    timer = setTimeout(() => {
+      look(root).catch((error: unknown) => {
+        failure = error;
+      });
+    }, pauseMs);
   };
   void init.then((root) => {
     if (root !== null && !isStopped) lookAfter(root, leastPauseMs);
   });
   return {
-    reached: () => reached,
+    reached: () => {
+      if (failure !== null) throw failure;
+      return reached;
+    },
     stop: () => {
       isStopped = true;
       clearTimeout(timer);
@@ -72,21 +83,11 @@ function removedButOpenBytes(init: ProcessFacts, device: number): number {
   const sizes = new Map<string, number>();
   for (const { pid } of [init, ...descendantsOf(init.pid)]) {
     for (const name of descriptorsOf(pid)) {
-      try {
-        const file = statSync(`/proc/${pid}/fd/${name}`);
-        if (file.dev === device && file.isFile() && file.nlink === 0) sizes.set(`${file.ino}`, file.blocks * 512);
-      } catch {
-        // closed meanwhile
-      }
+      const file = unlessGone(() => statSync(`/proc/${pid}/fd/${name}`));
+      if (file?.dev === device && file.isFile() && file.nlink === 0) sizes.set(`${file.ino}`, file.blocks * 512);
     }
   }
   return [...sizes.values()].reduce((sum, size) => sum + size, 0);
 }
 
-function descriptorsOf(pid: number): readonly string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return []; // ended meanwhile
-  }
-}
+const descriptorsOf = (pid: number): readonly string[] => unlessClosed(() => readdirSync(`/proc/${pid}/fd`)) ?? [];

@@ -4,12 +4,22 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } fro
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openConnectProxy } from "../../src/workspace/connect-proxy.ts";
 import type { ProxyLimits, ProxyRules, Reach } from "../../src/workspace/proxy-rules.ts";
+import {
+  clientHello,
+  helloRetryRequest,
+  inRecords,
+  serverNameExtension,
+  withExtensions,
+} from "../support/client-hellos.ts";
 
-/** Answers each connection with what it says, in capitals. */
+/** Answers each connection with what it says, in capitals; or first with `firstAnswer`, where there is one. */
 let echo: Server;
+let firstAnswer: Buffer | null = null;
+/** All that the echo has heard. */
+let reached: Buffer[] = [];
 let root: string;
 let folder: string;
 const sockets: Socket[] = [];
@@ -19,9 +29,14 @@ beforeEach(async () => {
   folder = join(root, "x".repeat(120));
   mkdirSync(folder);
   symlinkSync(folder, join(root, "short"));
+  [firstAnswer, reached] = [null, []];
   echo = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on("error", () => socket.destroy());
-    socket.on("data", (chunk) => socket.write(chunk.toString().toUpperCase()));
+    socket.on("data", (chunk) => {
+      reached.push(chunk);
+      socket.write(firstAnswer ?? chunk.toString().toUpperCase());
+      firstAnswer = null;
+    });
     socket.on("end", () => socket.end("BYE"));
   });
   echo.listen(0, "127.0.0.1");
@@ -99,6 +114,21 @@ async function heard(socket: Socket): Promise<string> {
 
 const asking = (host: string): string => `CONNECT ${host}:443 HTTP/1.1\r\nHost: ${host}:443\r\n\r\n`;
 
+/** By host; made once. */
+const hellos = new Map<string, Buffer>();
+beforeAll(async () => {
+  for (const host of listed) hellos.set(host, await clientHello(host));
+});
+const helloOf = (host: string): Buffer => hellos.get(host) ?? Buffer.alloc(0);
+const opening = (host: string, hello = helloOf(host)): Buffer => Buffer.concat([Buffer.from(asking(host)), hello]);
+
+const established = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+/** Until the host behind the proxy has said something. */
+async function answered(socket: Socket): Promise<void> {
+  for (let bytes = 0; bytes <= established.length; ) bytes += (await once(socket, "data"))[0].length;
+}
+
 /** What a refused client is told. */
 async function refusal(text: string): Promise<string> {
   const answer = await heard(await client(text));
@@ -109,11 +139,13 @@ describe("setup's proxy (SEC-67)", () => {
   it("leads a listed host on to the address that it checked, and carries bytes both ways", async () => {
     await using proxy = await openProxy();
 
-    const socket = await client(`${asking("good.example")}hello`);
+    const socket = await client(Buffer.concat([opening("good.example"), Buffer.from("hello")]));
     socket.end();
     const answer = await heard(socket);
 
-    expect(answer).toBe("HTTP/1.1 200 Connection established\r\n\r\nHELLOBYE");
+    expect(answer.startsWith(established)).toBe(true);
+    expect(answer.endsWith("HELLOBYE")).toBe(true);
+    expect(Buffer.concat(reached)).toEqual(Buffer.concat([helloOf("good.example"), Buffer.from("hello")]));
     expect(dialed).toEqual(["93.184.0.1:443"]);
     expect(proxy.asked()).toEqual([{ host: "good.example", outcome: "led_on", count: 1 }]);
   });
@@ -139,8 +171,7 @@ describe("setup's proxy (SEC-67)", () => {
   it("takes the next checked address where nobody answers at the first", async () => {
     await using proxy = await openProxy();
 
-    const socket = await client(asking("second.example"));
-    await once(socket, "data");
+    await answered(await client(opening("second.example")));
 
     expect(dialed).toEqual(["198.41.0.1:443", "93.184.0.2:443"]);
     expect(proxy.asked()).toMatchObject([{ outcome: "led_on" }]);
@@ -161,11 +192,23 @@ describe("setup's proxy (SEC-67)", () => {
     expect(proxy.asked()).toHaveLength(1);
   });
 
+  it("dials for nobody where the machine's own addresses can't be told", async () => {
+    const reach = reachOf(names);
+    const ownAddresses = (): never => {
+      throw new Error("EMFILE: too many open files");
+    };
+    await using proxy = await openProxy({}, { ...reach, ownAddresses });
+
+    expect(await refusal(asking("good.example"))).toBe("504 not_reached");
+    expect(dialed).toEqual([]);
+    expect(proxy.asked()).toEqual([{ host: "good.example", outcome: "not_reached", count: 1 }]);
+  });
+
   it("lets the operator's internal host lie in its range, and no other host", async () => {
     const internal = { host: "private.example", range: "10.20.0.0/16" };
     await using proxy = await openProxy({ internal });
 
-    await once(await client(asking("private.example")), "data");
+    await answered(await client(opening("private.example")));
 
     expect(dialed).toEqual(["10.20.0.1:443"]);
     expect(await refusal(asking("mapped.example"))).toBe("403 not_public");
@@ -173,14 +216,14 @@ describe("setup's proxy (SEC-67)", () => {
   });
 
   it("cuts everything once all connections together have carried their share", async () => {
-    await using proxy = await openProxy({ limits: { ...limits, bytes: 1_000 } });
-    const small = await client(asking("good.example"));
-    await once(small, "data");
-    const large = await client(`${asking("good.example")}${"x".repeat(5_000)}`);
+    await using proxy = await openProxy({ limits: { ...limits, bytes: 20_000 } });
+    const small = await client(opening("good.example"));
+    await answered(small);
+    const large = await client(Buffer.concat([opening("good.example"), Buffer.alloc(50_000, "x")]));
 
     const answer = await heard(large);
 
-    expect(answer.length).toBeLessThan(5_000);
+    expect(answer.length).toBeLessThan(50_000);
     expect(proxy.asked()).toContainEqual({ host: "good.example", outcome: "bytes_limit", count: 1 });
     small.write("one more");
     await heard(small);
@@ -188,8 +231,8 @@ describe("setup's proxy (SEC-67)", () => {
 
   it("turns away one connection more than it takes at once", async () => {
     await using proxy = await openProxy({ limits: { ...limits, connections: 2 } });
-    await once(await client(asking("good.example")), "data");
-    await once(await client(asking("good.example")), "data");
+    await answered(await client(opening("good.example")));
+    await answered(await client(opening("good.example")));
 
     expect(await refusal(asking("good.example"))).toBe("503 too_many");
 
@@ -207,7 +250,7 @@ describe("setup's proxy (SEC-67)", () => {
   it("cuts a connection on which nothing is said any more", async () => {
     await using _proxy = await openProxy({ limits: { ...limits, idleMs: 50 } });
 
-    expect(await heard(await client(asking("good.example")))).toContain("200 Connection established");
+    expect(await heard(await client(opening("good.example")))).toContain("200 Connection established");
   });
 
   it("keeps a hundred names of those that were asked for, and counts the rest", async () => {
@@ -231,18 +274,94 @@ describe("setup's proxy (SEC-67)", () => {
 
     expect(dialed).toEqual([]);
     expect(proxy.asked()).toMatchObject([{ host: null, outcome: "malformed" }]);
-    await once(await client(asking("good.example")), "data");
+    await answered(await client(opening("good.example")));
   });
 
   it("is its owner's alone, cuts what is open when it closes, and leaves no socket behind", async () => {
     const proxy = await openProxy();
-    const socket = await client(asking("good.example"));
-    await once(socket, "data");
+    const socket = await client(opening("good.example"));
+    await answered(socket);
     const mode = statSync(join(folder, "proxy")).mode & 0o777;
 
     await Promise.all([heard(socket), proxy[Symbol.asyncDispose]()]);
 
     expect(mode).toBe(0o600);
     expect(existsSync(join(folder, "proxy"))).toBe(false);
+  });
+});
+
+describe("a listed host whose TLS names another (SEC-67)", () => {
+  const other = "second.example";
+  const host = "good.example";
+  const altered = (change: Parameters<typeof withExtensions>[1]): Buffer =>
+    inRecords(withExtensions(helloOf(host), change), [16_384]);
+
+  it.each([
+    ["other_server_name", () => helloOf(other)],
+    ["no_server_name", () => altered((all) => all.filter(([type]) => type !== 0))],
+    ["hello_malformed", () => altered((all) => [...all, serverNameExtension(other)])],
+    ["encrypted_hello", () => altered((all) => [...all, [0xfe0d, Buffer.alloc(40)]])],
+    ["hello_too_large", () => altered((all) => [...all, [21, Buffer.alloc(17_000)]])],
+    ["not_tls", () => Buffer.from(`GET / HTTP/1.1\r\nHost: ${other}\r\n\r\n`)],
+  ])("is cut and counted as %s before a byte of it reaches the host", async (outcome, make) => {
+    await using proxy = await openProxy();
+
+    const answer = await heard(await client(opening(host, make())));
+
+    expect(answer).toBe(established);
+    expect(proxy.asked()).toEqual([{ host, outcome, count: 1 }]);
+    expect(Buffer.concat(reached)).toHaveLength(0);
+  });
+
+  it("is led on where it names the host in other letters, in many records and segments", async () => {
+    await using proxy = await openProxy();
+    const bytes = inRecords(
+      withExtensions(helloOf(host), (all) => [
+        serverNameExtension("Good.EXAMPLE"),
+        ...all.filter(([type]) => type !== 0),
+      ]),
+      [3, 50],
+    );
+    const socket = await client(opening(host, bytes.subarray(0, 10)));
+    await once(socket, "data");
+    for (let at = 10; at < bytes.length; at += 100) socket.write(bytes.subarray(at, at + 100));
+    await once(socket, "data");
+
+    expect(Buffer.concat(reached)).toEqual(bytes);
+    expect(proxy.asked()).toEqual([{ host, outcome: "led_on", count: 1 }]);
+  });
+
+  it.each([
+    ["says no whole hello in time", 50, false],
+    ["says no whole hello before it ends", 60_000, true],
+  ])("is cut and counted where it %s", async (_what, answerMs, ends) => {
+    await using proxy = await openProxy({ limits: { ...limits, answerMs } });
+    const socket = await client(opening(host, helloOf(host).subarray(0, 100)));
+    if (ends) socket.end();
+
+    expect(await heard(socket)).toBe(established);
+    expect(proxy.asked()).toEqual([{ host, outcome: "no_hello", count: 1 }]);
+    expect(reached).toEqual([]);
+  });
+
+  it.each([
+    [host, "led_on"],
+    [other, "other_server_name"],
+  ])("is asked for its name again in a second hello: %s is %s", async (named, outcome) => {
+    firstAnswer = helloRetryRequest();
+    await using proxy = await openProxy();
+    const changeCipherSpec = Buffer.from([20, 3, 3, 0, 1, 1]);
+    const second = Buffer.concat([changeCipherSpec, helloOf(named)]);
+
+    const socket = await client(Buffer.concat([opening(host), second]));
+    const closed = heard(socket);
+    if (outcome === "led_on") {
+      await answered(socket);
+      socket.end();
+    }
+    await closed;
+
+    expect(proxy.asked()).toEqual([{ host, outcome, count: 1 }]);
+    expect(Buffer.concat(reached)).toEqual(Buffer.concat([helloOf(host), ...(outcome === "led_on" ? [second] : [])]));
   });
 });

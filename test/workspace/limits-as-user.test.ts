@@ -63,12 +63,21 @@ for (const script of ${JSON.stringify(commands)}) {
   const result = await workspace.exec({ program: { kind: "shell", script }, timeoutMs: 60000 }, never);
   ends.push(result.limit?.kind ?? result.exitCode);
 }
+for (const path of [".", "dir"]) {
+  const script = "mkdir -p dir; touch dir/x; chmod 0 " + path;
+  await workspace.exec({ program: { kind: "shell", script }, timeoutMs: 60000 }, never);
+  for (const reading of [await workspace.takeChanges(), await workspace.readBack()]) ends.push(...reading.causes);
+}
+const mended = { program: { kind: "shell", script: "chmod 755 dir; rm -r dir" }, timeoutMs: 60000 };
+ends.push((await workspace.exec(mended, never)).exitCode, (await workspace.readBack()).kind);
 process.stdout.write(JSON.stringify({ rung: rung.name, atOnce: confinement.sandboxesAtOnce, ends }));
 `,
   );
 
   const said = execFileSync(checkout.node, [script], { ...user, encoding: "utf8", env: {}, cwd: "/" });
 
-  const expected = ["processes", "memory", "output", "idle", 0, "work_inodes", 0];
+  const closed = (path: string): string => `"${path}" is a folder that is closed to its owner (mode 0000)`;
+  const refused = [".", ".", "dir", "dir"].map(closed);
+  const expected = ["processes", "memory", "output", "idle", 0, "work_inodes", 0, ...refused, 0, "read"];
   expect(JSON.parse(said)).toEqual({ rung: "prlimit", atOnce: 1, ends: expected });
 });

@@ -100,6 +100,24 @@ describe.each(rungs)("AT-24, SEC-55, SEC-57: the sandbox on the rung $name", (ru
     await expectNextRunWorks(workspace);
   });
 
+  it("stops what holds 100 MB of shared memory that no process has resident, and not with 256 MiB", async () => {
+    const script = `cat > /tmp/held.py <<'END'
+import mmap, time
+memory = mmap.mmap(-1, 100_000_000)
+for part in range(0, 100_000_000, 4_000_000):
+    memory[part:part + 4_000_000] = bytes(4_000_000)
+    memory.madvise(mmap.MADV_DONTNEED)
+memory.madvise(mmap.MADV_DONTNEED)
+time.sleep(4)
+END
+python3 /tmp/held.py; echo had`;
+    const narrow = await limited(rung, { memoryBytes: 64 * mebibyte, workBytes: 16 * mebibyte });
+
+    expect(await shell(narrow, script, 60_000)).toMatchObject({ exitCode: null, limit: { kind: "memory" } });
+    const wide = await limited(rung, { memoryBytes: 256 * mebibyte });
+    expect(await shell(wide, script, 60_000)).toMatchObject({ exitCode: 0, limit: null, text: "had\n" });
+  });
+
   it("writes no file beyond the limit of one file, and one of that size with a wider limit", async () => {
     const script = "head -c 10000000 /dev/zero > big; stat -c %s big; rm big";
     const workspace = await limited(rung, { fileBytes: mebibyte });
@@ -159,6 +177,27 @@ describe.each(rungs)("AT-24, SEC-55, SEC-57: the sandbox on the rung $name", (ru
   });
 });
 
+describe("the names of what outlives a command (ACI-59)", () => {
+  it("are not those of a command that still runs, although it stops its supervisor", async () => {
+    const script = `sleep 307 & kill -STOP 2; until grep -q "^State:.S" /proc/2/status; do :; done; echo done`;
+
+    const result = await shell(await limited(prlimit, {}), script, 60_000);
+
+    expect(result).toMatchObject({ exitCode: 0, text: "done\n", killed: ["sleep"] });
+  });
+
+  it("are twenty at most, visible whatever they are, and the rest is counted", async () => {
+    const name = String.raw`$'/tmp/\e]0;\\\n\u00ad'`;
+    const script = `cp /bin/sleep ${name}; for n in $(seq 23); do ${name} 309 & done; kill -STOP $!`;
+
+    const { killed } = await shell(await limited(prlimit, {}), script, 60_000);
+
+    expect(killed).toHaveLength(21);
+    expect(new Set(killed.slice(0, 20))).toEqual(new Set([String.raw`\x1b]0;\x5c\x0a\xc2\xad`]));
+    expect(killed.at(-1)).toBe("\u2026 and 3 more");
+  });
+});
+
 describe.each(rungs)("SEC-56: a work folder that no file system bounds, on the rung $name", (rung) => {
   it.each<[string, string, Partial<SandboxLimits>, Partial<SandboxLimits>]>([
     [
@@ -190,7 +229,7 @@ describe("SEC-42: user ids of runs at once", () => {
   const uidOf = (workspace: Workspace): number => statSync(workspace.folder).uid;
 
   it.runIf(process.geteuid?.() === 0 && here.name !== "prlimit")(
-    "are one where a group counts the tasks of each",
+    "are one where a group counts the tasks of each and the range has no more",
     async () => {
       const [first, second] = [await limited(here, {}), await limited(here, {})];
 
@@ -200,11 +239,14 @@ describe("SEC-42: user ids of runs at once", () => {
     },
   );
 
-  it.runIf(process.geteuid?.() === 0)("differ where none does", async () => {
-    const [first, second] = [await limited(prlimit, {}), await limited(prlimit, {})];
+  it.runIf(process.geteuid?.() === 0)(
+    "differ where they can, so that no run uses up the kernel's budgets of another",
+    async () => {
+      const [first, second] = [await limited(prlimit, {}), await limited(prlimit, {})];
 
-    expect(uidOf(first)).not.toBe(uidOf(second));
-  });
+      expect(uidOf(first)).not.toBe(uidOf(second));
+    },
+  );
 });
 
 describe("a disposed workspace", () => {

@@ -1,4 +1,13 @@
-import { chownSync, lstatSync, readdirSync, readFileSync, readlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -155,7 +164,18 @@ describe.each(kinds)("in a checkout that is of the kind `%s`", (checkout) => {
       ["names equal without ignorable code points", "touch $'a\\u200b.txt'", /can't be told from/],
       ["names equal but for a trailing dot", "touch 'a.txt.'", /can't be told from/],
       ["a tree deeper than the limit", `mkdir -p ${"d/".repeat(70)}`, /lies deeper than 64 levels/],
-      ["an unreadable folder", "mkdir locked; chmod 0 locked; touch keep", asRoot ? /^$/ : /"locked" can't be read/],
+      [
+        "a closed folder",
+        "mkdir locked; chmod 0 locked",
+        /"locked" is a folder that is closed to its owner \(mode 0000\)/,
+      ],
+      [
+        "a folder of names alone",
+        "mkdir locked; touch locked/x; chmod 0600 locked",
+        /"locked" is a folder that is closed/,
+      ],
+      ["a closed folder of the base", "chmod 0 dir", /"dir" is a folder that is closed/],
+      ["a closed work folder", "chmod 0 .", /"\." is a folder that is closed/],
     ];
 
     // AT-29, AT-30, AT-31, SEC-88
@@ -196,6 +216,12 @@ describe.each(kinds)("in a checkout that is of the kind `%s`", (checkout) => {
             for (let n = 0; n < 30; n++) mine(folder, `n${n}`, "");
           },
           /more than 20 files changed/,
+        ],
+        [
+          (folder) => {
+            for (let n = 0; n < 60; n++) mkdirSync(join(folder, `d${n}`));
+          },
+          /more than 50 new folders/,
         ],
         [
           (folder) => {

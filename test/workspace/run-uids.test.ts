@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseRunUids } from "../../src/workspace/index.ts";
@@ -42,6 +43,35 @@ describe.runIf(asRoot)("takeRunUid of a service started by root", () => {
     });
     await first.release();
     expect((await takeRunUid(home.deps, "64350-64351", alone, never)).owner?.uid).toBe(64_350);
+  });
+
+  it("gives each run its own id where a group counts the tasks, too, and the first again where there are no more", async () => {
+    const take = () => takeRunUid(home.deps, "64352-64353", { isShared: true }, never);
+    const taken = [await take(), await take(), await take(), await take()];
+
+    expect(taken.map(({ owner }) => owner?.uid)).toEqual([64_352, 64_353, 64_352, 64_352]);
+    await taken[2]?.release();
+    await taken[1]?.release();
+    expect((await take()).owner?.uid).toBe(64_353);
+  });
+
+  it("gives no id twice to services that share a home", async () => {
+    const source = JSON.stringify(new URL("../../src/workspace/run-uids.ts", import.meta.url).href);
+    const script = `const { takeRunUid } = await import(${source});
+const { randomBytes } = await import("node:crypto");
+const deps = { home: process.argv[1], searchPath: "/usr/bin", randomBytes, registerProcess: () => () => {} };
+console.log((await takeRunUid(deps, "64354-64359", { isShared: true }, new AbortController().signal)).owner.uid);
+process.stdin.on("data", () => process.exit());`;
+    const others = [1, 2].map(() =>
+      spawn(process.execPath, ["--input-type=module", "-e", script, home.deps.home], {
+        stdio: ["pipe", "pipe", "inherit"],
+      }),
+    );
+    const told = await Promise.all(others.map(async ({ stdout }) => Number((await once(stdout, "data"))[0])));
+    const own = await takeRunUid(home.deps, "64354-64359", { isShared: true }, never);
+
+    expect(new Set([...told, own.owner?.uid])).toEqual(new Set([64_354, 64_355, 64_356]));
+    for (const other of others) other.stdin.write("end");
   });
 
   it("gives no id twice to runs that ask at once", async () => {

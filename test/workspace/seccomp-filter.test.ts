@@ -15,7 +15,7 @@ const eperm = new Map(
   process_vm_writev 311, pidfd_getfd 438, kcmp 312, add_key 248, request_key 249, keyctl 250, bpf 321, perf_event_open 298,
   userfaultfd 323, io_uring_setup 425, io_uring_enter 426, io_uring_register 427, init_module 175, finit_module 313,
   delete_module 176, kexec_load 246, kexec_file_load 320, reboot 169, swapon 167, swapoff 168, open_by_handle_at 304,
-  settimeofday 164, clock_settime 227, adjtimex 159, clock_adjtime 305, iopl 172, ioperm 173`
+  settimeofday 164, clock_settime 227, adjtimex 159, clock_adjtime 305, iopl 172, ioperm 173, msgget 68`
     .split(",")
     .map((pair) => pair.trim().split(" "))
     .map(([name = "", number]) => [Number(number), name]),
@@ -43,11 +43,13 @@ const [EPERM, ENOSYS] = [1, 38];
 function requiredAnswer({ arch, nr, args: [first = 0n, second = 0n] }: SystemCall): number {
   const low = (value: bigint): bigint => value & 0xffffffffn;
   if (arch !== architectures.x86_64) return killProcess;
-  if (nr >= 0x40000000 || nr === 435) return errno(ENOSYS);
+  if (nr >= 0x40000000 || [435, 319, 447].includes(nr)) return errno(ENOSYS);
   if (eperm.has(nr)) return errno(EPERM);
   const isDenied =
     (nr === 56 && Object.values(cloneFlags).some((flag) => (first & flag) !== 0n)) ||
     (nr === 16 && Object.values(terminalRequests).includes(low(second))) ||
+    (nr === 29 && second > 4096n) ||
+    (nr === 64 && low(second) > 32n) ||
     ((nr === 41 || nr === 53) && !Object.values(families).includes(low(first)));
   return isDenied ? errno(EPERM) : allow;
 }
@@ -89,8 +91,8 @@ describe("what the filter answers (SEC-51)", () => {
     }
   });
 
-  it("is ENOSYS for clone3 and the x32 range, so that libraries fall back", () => {
-    for (const nr of [435, 0x40000000, 0x40000000 + 41, 0x40000000 + 512, 0xffffffff]) {
+  it("is ENOSYS for clone3, the calls that make memory files, and the x32 range, so that libraries fall back", () => {
+    for (const nr of [435, 319, 447, 0x40000000, 0x40000000 + 41, 0x40000000 + 512, 0xffffffff]) {
       expect(ask(nr)).toBe(errno(ENOSYS));
     }
   });
@@ -114,6 +116,19 @@ describe("what the filter answers (SEC-51)", () => {
   });
 });
 
+describe("memory in no process and no file system (SEC-55)", () => {
+  it("is had of System V in a page a segment and 32 semaphores a set, which databases need, and no more", () => {
+    expect([0n, 56n, 4096n].map((bytes) => ask(29, 0n, bytes))).toEqual([allow, allow, allow]);
+    expect([4097n, 2n ** 32n, 2n ** 64n - 1n].map((bytes) => ask(29, 0n, bytes))).toEqual(Array(3).fill(errno(EPERM)));
+    expect([17n, 32n, 33n, 0xffffffffn].map((count) => ask(64, 0n, count) === allow)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
 describe("sockets (SEC-52)", () => {
   it("can be of four families and of no other", () => {
     for (let family = 0n; family < 64n; family++) {
@@ -129,7 +144,7 @@ describe("sockets (SEC-52)", () => {
 const word = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const special = fc.constantFrom(
   ...[cloneFlags, terminalRequests, families].flatMap((group) => Object.values<bigint>(group)),
-  40n,
+  ...[40n, 32n, 33n, 4096n, 4097n],
 );
 const argument = fc.oneof(
   special,
@@ -142,7 +157,11 @@ const anyCall: fc.Arbitrary<SystemCall> = fc.record({
     fc.constantFrom(...Object.values(architectures)),
     fc.nat(0xffffffff),
   ),
-  nr: fc.oneof(fc.constantFrom(56, 435, 16, 41, 53, ...eperm.keys()), fc.nat(600), fc.nat(0xffffffff)),
+  nr: fc.oneof(
+    fc.constantFrom(56, 435, 16, 41, 53, 29, 64, 319, 447, ...eperm.keys()),
+    fc.nat(600),
+    fc.nat(0xffffffff),
+  ),
   args: fc.array(argument, { minLength: 6, maxLength: 6 }),
 });
 

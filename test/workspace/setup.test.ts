@@ -80,7 +80,7 @@ describe("setup's network (AT-26, SEC-66, SEC-67)", () => {
     expect(text).toBe(expected.join(""));
     expect(hosts).toEqual([registryHost, ...Object.keys(names)]);
     expect(asked).toEqual([
-      { host: registryHost, outcome: "led_on", count: 1 },
+      { host: registryHost, outcome: "no_hello", count: 1 },
       { host: "elsewhere.test", outcome: "not_listed", count: 1 },
       { host: "127.0.0.1", outcome: "ip_literal", count: 1 },
       { host: "[::1]", outcome: "ip_literal", count: 1 },
