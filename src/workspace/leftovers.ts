@@ -4,14 +4,17 @@ import { descendantsOf, findSupervisor, isGone, type ProcessFacts, readProcess, 
 const lookEveryMs = 25;
 /** What ends by itself while the pipes drain is no leftover (ACI-59). */
 const endsByItselfMs = 100;
+/** A command can stop the supervisor itself, again and again, and start what it likes: each is named once, and not all. */
+const namesAtMost = 100;
 
 /**
- * Puts the names of processes that outlive the command into `killed`, then lets the supervisor go on, whose end ends them.
+ * Puts the names of processes that outlive the command into `killed`, each once and at most 100, then lets the supervisor go on, whose end ends them.
  * Returns what stops the looking.
  */
 export function nameLeftovers(init: Promise<ProcessFacts | null>, killed: string[]): () => void {
   let supervisor: ProcessFacts | null = null;
   let stoppedAt: number | null = null;
+  const named = new Set<string>();
   const look = (root: ProcessFacts): void => {
     supervisor ??= findSupervisor(root);
     if (supervisor === null || readProcess(supervisor.pid)?.state !== "T") return;
@@ -19,7 +22,12 @@ export function nameLeftovers(init: Promise<ProcessFacts | null>, killed: string
     stoppedAt ??= performance.now();
     const living = descendantsOf(root.pid).filter(({ pid, startTime }) => pid !== self.pid && !isGone(pid, startTime));
     if (living.length > 0 && performance.now() - stoppedAt < endsByItselfMs) return;
-    killed.push(...living.map(({ name }) => name.replace(/\p{Cc}/gu, "\u{FFFD}")));
+    for (const { pid, startTime, name } of living) {
+      const process = `${pid}.${startTime}`;
+      if (named.size >= namesAtMost || named.has(process)) continue;
+      named.add(process);
+      killed.push(name.replace(/\p{Cc}/gu, "\u{FFFD}"));
+    }
     stoppedAt = null;
     sendSignal(self.pid, "SIGCONT");
   };
