@@ -48,3 +48,16 @@ describe.each(checkoutKinds)(
     });
   },
 );
+
+describe("a command that opens files without end, where the host has to look at each (SEC-56)", () => {
+  it("is ended before the looking takes the service's time", async () => {
+    const base = await aBase(home, { "a.txt": "a\n" });
+    await using workspace = await aWorkspace(home, base, { checkout: "copy" });
+    const open = "for n in {1..4000}; do exec {file}</dev/null; done; sleep 60";
+    const script = `for n in {1..14}; do { ${open}; } & done; wait`;
+
+    const result = await workspace.exec({ program: { kind: "shell", script }, timeoutMs: 50_000 }, never);
+
+    expect(result).toMatchObject({ timedOut: false, limit: { kind: "work_bytes" } });
+  });
+});
