@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     reporters: ["default", new ClosingLine()],
-    globalSetup: ["test/support/test-store-setup.ts"],
+    globalSetup: ["test/attack/machine-setup.ts", "test/support/test-store-setup.ts"],
     // Flows wait much of their time: for a disk, a pause before another look, a lease. One more file than there are cores fills it.
     maxWorkers: availableParallelism() + 1,
     // Real databases and real disks: a busy machine needs its time.

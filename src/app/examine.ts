@@ -15,6 +15,7 @@ import { readKillSwitch, refuseForeignHome } from "../store/index.ts";
 import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
+import { checkSetupHosts } from "./examine-setup.ts";
 import { loadPolicySet, openRecords, type Records } from "./open-runs.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { probeOptionsOf, workspaceDepsOf } from "./workspace-hands.ts";
@@ -139,8 +140,10 @@ async function trySandbox(
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const checks: SandboxCheck[] = [];
   const prepared = await tryPart("sandbox", async () => {
-    const options = await probeOptionsOf(deps, settings, await loadOperatorSettings(settings.policiesFolder));
+    const operator = await loadOperatorSettings(settings.policiesFolder);
+    const options = await probeOptionsOf(deps, settings, operator);
     checks.push(...(await probeSandbox(workspaceDeps, { ...options, part: "everything" }, signal)));
+    checks.push(await checkSetupHosts(workspaceDeps, settings, operator.setup, signal));
     return "";
   });
   return prepared.ok ? checks : [prepared];

@@ -21,9 +21,10 @@ import {
   readEmbeddedPassword,
   registerProcess,
   type Store,
+  sweepAbandonedGroups,
   sweepLeftovers,
 } from "../store/index.ts";
-import { describeRung, requireSandbox } from "../workspace/index.ts";
+import { describeRung, groupParents, requireSandbox } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { inHome } from "./in-home.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
@@ -90,6 +91,7 @@ async function openAll(
   for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
   const wanted = { runUids: settings.runUids, ...wantedRung(operator) };
   const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
+  for (const line of await sweepAbandonedGroups(groupParents(rung))) deps.notice(line);
   if (rung.name === "prlimit") deps.notice(describeRung(rung));
   // Copying tools and starting a database take a while each, and know nothing of each other.
   const [hands, records] = await Promise.allSettled([

@@ -76,15 +76,20 @@ function unifiedGroup(folder: string, limits: GroupLimits): ControlGroup {
   set("cpu.max", `${quotaUs(limits.cpus)} ${periodUs}`);
   return {
     folders: [folder],
-    admit: (pid) => writeFile(join(folder, "cgroup.procs"), `${pid}`),
+    ...unifiedMembers(folder),
     counts: () => ({
       outOfMemory: countIn(join(folder, "memory.events"), "oom_kill"),
       refusedProcesses: countIn(join(folder, "pids.events"), "max"),
     }),
-    kill: () => set("cgroup.kill", 1),
-    isEmpty: () => countIn(join(folder, "cgroup.events"), "populated") === 0,
   };
 }
+
+/** What a v2 group does without any controller: kernels that keep memory and tasks in v1 hierarchies have this much of it too. */
+export const unifiedMembers = (folder: string): Pick<ControlGroup, "admit" | "kill" | "isEmpty"> => ({
+  admit: (pid) => writeFile(join(folder, "cgroup.procs"), `${pid}`),
+  kill: () => writeFileSync(join(folder, "cgroup.kill"), "1"),
+  isEmpty: () => countIn(join(folder, "cgroup.events"), "populated") === 0,
+});
 
 type V1Folders = { readonly memory: string; readonly pids: string; readonly cpu: string };
 

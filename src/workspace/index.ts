@@ -20,7 +20,7 @@ export { readRegistries } from "./registries.ts";
 export { requireConfinement } from "./require-confinement.ts";
 export { requireSandbox } from "./require-sandbox.ts";
 export { parseRunUids, sandboxesAtOnce } from "./run-uids.ts";
-export { anyRung, chooseRung, describeRung, type Rung, type WantedRung } from "./rung.ts";
+export { anyRung, chooseRung, describeRung, groupParents, type Rung, type WantedRung } from "./rung.ts";
 export { type SandboxLayout, sandboxFlags, searchPathInside, type Toolchain } from "./sandbox-flags.ts";
 export { defaultSandboxLimits, type OutputMeter, type RungName, type SandboxLimits } from "./sandbox-limits.ts";
 export { seccompFilter } from "./seccomp-filter.ts";

@@ -57,8 +57,8 @@ export async function openCheckout(
   throw new CountersignError("SANDBOX_FAILED", `no work folder could be made: ${causes.join("; ")}`);
 }
 
-/** Best first. */
-function kindsHere(owner: Owner): readonly CheckoutKind[] {
+/** What may be had here, best first. */
+export function kindsHere(owner: Owner): readonly CheckoutKind[] {
   const mountable = mountableHere();
   if (owner === null || !mountable.tmpfs) return ["copy"];
   return mountable.overlay ? ["overlay", "tmpfs", "copy"] : ["tmpfs", "copy"];
@@ -127,8 +127,8 @@ export async function withFolderApart<T>(
   return await work(makeWorkFolder(join(apart, "tree"), place.owner));
 }
 
-/** Mounts an overlay as the run's tree: below it the cached tree, above it a folder of the run's own. */
-function layOver(
+/** Mounts an overlay as the run's tree: below it the cached tree, above it a folder of the run's own. Answers why not, or null. */
+export function layOver(
   deps: WorkspaceDeps,
   mounts: Mounts,
   { lower, beside, owner }: { readonly lower: string; readonly beside: string; readonly owner: Owner },

@@ -4,9 +4,10 @@ import { isCountersignError } from "../domain/index.ts";
 import { openConfinement } from "./confinement.ts";
 import type { WorkspaceOptions } from "./create-workspace.ts";
 import { randomName, type WorkspaceDeps } from "./host.ts";
-import { makeWorkFolder } from "./make-work-folder.ts";
+import { mountPointsOf } from "./open-checkout.ts";
 import { checkedEnvironment, checkedToolchains } from "./operator-inputs.ts";
 import { type CallBarrier, callBarriers, callsOf, unfilteredBarriers } from "./probe-calls.ts";
+import { describeCheckout, openProbeFolder } from "./probe-checkout.ts";
 import { openProbeListeners, type ProbeListeners } from "./probe-listeners.ts";
 import { listRuntimes } from "./probe-runtimes.ts";
 import { barriers, namespaceKinds, probeScript, remedies } from "./probe-script.ts";
@@ -31,7 +32,7 @@ export type SandboxCheck = {
 /** As for a workspace. */
 export type ProbeOptions = Pick<
   WorkspaceOptions,
-  "runUids" | "toolsFolder" | "toolchains" | "environment" | "confinement"
+  "runUids" | "toolsFolder" | "toolchains" | "environment" | "confinement" | "checkout"
 >;
 
 /** `confinement`: the barriers alone, without the time limit and the list of runtimes. */
@@ -84,7 +85,8 @@ async function probeWith(
   const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
   undo.defer(() => runUid.release());
   const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
-  undo.defer(deps.registerProcess("the sandbox of doctor", { pid: null, paths: [folder], mounts: [] }));
+  const registered = { pid: null, paths: [folder], mounts: mountPointsOf(folder) };
+  undo.defer(deps.registerProcess("the sandbox of doctor", registered));
   undo.defer(() => removeFolder(folder));
   makeFolderWith(folder, 0o711);
   await refuseUnreachable(folder, runUid.owner);
@@ -92,12 +94,16 @@ async function probeWith(
   writeFileSync(canary, "canary\n", { mode: 0o644 });
   const listeners = undo.use(await openProbeListeners(folder, randomName(deps)));
 
-  const confinement = undo.use(openConfinement(deps, { ...options.confinement, isWorkBounded: false }));
+  const work = { bytes: options.confinement.limits.workBytes, inodes: options.confinement.limits.workInodes };
+  const ownPlace = { runFolder: folder, owner: runUid.owner, work };
+  const checkout = undo.use(await openProbeFolder(deps, { ...ownPlace, kind: options.checkout ?? null }));
+  const isWorkBounded = checkout.kind !== "copy";
+  const confinement = undo.use(openConfinement(deps, { ...options.confinement, isWorkBounded }));
   const place = {
     ...(await makeSandboxFolders(deps, folder, runUid.owner)),
     ...{ toolsFolder: options.toolsFolder, toolchains, environment },
     ...{ seccompFilter: seccompFilter(), owner: runUid.owner, confinement },
-    workFolder: makeWorkFolder(join(folder, "tree"), runUid.owner),
+    workFolder: checkout.folder,
   };
   const run: Probe["run"] = async (where, program, timeoutMs = probeTimeoutMs) => {
     const result = await runInSandbox(deps, where, { program, timeoutMs }, signal);
@@ -105,7 +111,8 @@ async function probeWith(
     return result;
   };
   const probe: Probe = { place, run };
-  return [limitsCheck(rung), ...(await tryAll(probe, options.part, canary, listeners))];
+  const lies = { name: "checkout", ok: true, detail: describeCheckout(checkout, work), remedy: "" };
+  return [limitsCheck(rung), lies, ...(await tryAll(probe, options.part, canary, listeners))];
 }
 
 /** The lowest rung is no fault: where the operator demands a better one nothing starts at all. */

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { CountersignError } from "../domain/index.ts";
+import { isGroupName, ownGroupName } from "../store/index.ts";
 import {
   type CgroupView,
   type FoundPlace,
@@ -62,13 +64,16 @@ function tryPlace(deps: WorkspaceDeps, place: FoundPlace): FoundPlace {
   }
 }
 
-/** Also what `src/store` looks for before it touches a group that a killed process left. */
-export const groupName = (deps: Pick<WorkspaceDeps, "randomBytes">): string => `countersign-${randomName(deps)}`;
+export const groupName = (deps: Pick<WorkspaceDeps, "randomBytes">): string => ownGroupName(randomName(deps));
+
+/** The folders in which the groups of a rung are made; none without groups. */
+export const groupParents = ({ place }: Pick<Rung, "place">): readonly string[] =>
+  place === null ? [] : groupFolders(place, "x").map((folder) => dirname(folder));
 
 /** Whether a process is in a group that some Countersign on this machine made for a sandbox. */
 export function isInSandboxGroup(pid: number): boolean {
   const groups = unlessGone(() => readFileSync(`/proc/${pid}/cgroup`, "latin1"));
-  return groups === null || /\/countersign-[0-9a-f]{16}$/m.test(groups);
+  return groups === null || groups.split("\n").some((line) => isGroupName(basename(line)));
 }
 
 /** Whether the kernel counts the tasks of each sandbox by itself, so that one user id can serve all (SEC-42). */

@@ -79,10 +79,17 @@ async function count({ searchPath }: Pick<WorkspaceDeps, "searchPath">, folder: 
 const hasOnlyVanished = (stderr: string): boolean =>
   stderr.split("\n").every((line) => line === "" || line.endsWith(": No such file or directory"));
 
+/** Looking at each takes the whole service's time: beyond this many of one sandbox they can't be counted, and that is too much. */
+const descriptorsAtMost = 50_000;
+
 function removedButOpenBytes(init: ProcessFacts, device: number): number {
   const sizes = new Map<string, number>();
+  let seen = 0;
   for (const { pid } of [init, ...descendantsOf(init.pid)]) {
-    for (const name of descriptorsOf(pid)) {
+    const names = descriptorsOf(pid);
+    seen += names.length;
+    if (seen > descriptorsAtMost) return Number.POSITIVE_INFINITY;
+    for (const name of names) {
       const file = unlessGone(() => statSync(`/proc/${pid}/fd/${name}`));
       if (file?.dev === device && file.isFile() && file.nlink === 0) sizes.set(`${file.ino}`, file.blocks * 512);
     }

@@ -351,6 +351,7 @@ describe.runIf(asRoot)("a service that is killed", () => {
     service.kill("SIGKILL");
     await once(service, "exit");
     await commandEnds("sleep 309");
+    expect(mounts()).toEqual([]); // they go with the last process of the namespace, before any next start
     await sweepLeftovers(home.deps.home);
 
     expect(kinds.slice(-2)).toEqual([

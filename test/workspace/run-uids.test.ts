@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseRunUids } from "../../src/workspace/index.ts";
+import { parseRunUids, sandboxesAtOnce } from "../../src/workspace/index.ts";
 import { takeRunUid } from "../../src/workspace/run-uids.ts";
 import { aHome, never, type TestHome } from "../support/checkout.ts";
 
@@ -26,6 +26,16 @@ describe("parseRunUids", () => {
     for (const text of ["", "0", "0-5", "x", "5-", "-5", "9-5", "65534", "60000-70000", "4294967295", "1,2", "1.5"]) {
       expect(() => parseRunUids(text), text).toThrow(expect.objectContaining({ code: "RUN_UID_UNUSABLE" }));
     }
+  });
+});
+
+describe("how many sandboxes run at once (SEC-42)", () => {
+  it("is any number where a group counts the tasks of each, else one for each user id, and one for an ordinary user", () => {
+    for (const name of ["cgroup_v1", "cgroup_v2"] as const) {
+      expect(sandboxesAtOnce("64299", { name })).toBe(Number.POSITIVE_INFINITY);
+    }
+    const [one, four] = ["64299", "64296-64299"].map((ids) => sandboxesAtOnce(ids, { name: "prlimit" }));
+    expect([one, four]).toEqual([1, asRoot ? 4 : 1]);
   });
 });
 

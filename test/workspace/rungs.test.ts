@@ -1,10 +1,26 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownGroupName } from "../../src/store/index.ts";
 import { type CgroupView, findUnifiedPlace, findV1Place } from "../../src/workspace/cgroup-places.ts";
-import { groupFolders, makeControlGroup, removeGroupFolders } from "../../src/workspace/control-group.ts";
+import {
+  groupFolders,
+  makeControlGroup,
+  removeGroupFolders,
+  unifiedMembers,
+} from "../../src/workspace/control-group.ts";
 import { anyRung, chooseRung } from "../../src/workspace/index.ts";
 import { aHome, type TestHome } from "../support/checkout.ts";
 
@@ -212,5 +228,54 @@ describe.each([
     expect(wasEmpty).toBe(false);
     expect(group.counts()).toEqual({ outOfMemory: 0, refusedProcesses: 0 });
     expect(removeGroupFolders(group.folders)).toBe(true);
+  });
+});
+
+/** A v2 hierarchy of the kernel's own that may be written, whatever controllers it has: the limits need those, the members do not. */
+const unifiedFolder = readFileSync("/proc/self/mountinfo", "latin1")
+  .split("\n")
+  .map((line) => line.split(" - "))
+  .filter(([, after = ""]) => after.startsWith("cgroup2 "))
+  .map(([before = ""]) => before.split(" ")[4] ?? "")
+  .find((folder) => isWritable(folder));
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("SEC-53: the members of a v2 group, by the kernel's own files", () => {
+  const cause = unifiedFolder === undefined ? " (NOT RUN on this machine: no v2 hierarchy can be written)" : "";
+
+  it.runIf(unifiedFolder !== undefined)(`are taken in, born inside, killed at once and gone${cause}`, async () => {
+    const folder = join(unifiedFolder ?? "", ownGroupName("00000000000000cc"));
+    mkdirSync(folder);
+    const group = unifiedMembers(folder);
+    const membersOf = () => readFileSync(join(folder, "cgroup.procs"), "latin1").split("\n").filter(Boolean);
+    const child = spawn("sh", ["-c", "read -r _; sleep 60 & sleep 60 & echo started; wait"], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const ended = once(child, "exit");
+    try {
+      expect(group.isEmpty()).toBe(true);
+      await group.admit(child.pid ?? 0);
+      expect(group.isEmpty()).toBe(false);
+      child.stdin.end("\n");
+      await once(child.stdout, "data");
+      expect(membersOf()).toHaveLength(3);
+
+      group.kill();
+
+      expect(await ended).toEqual([null, "SIGKILL"]);
+      await expect.poll(() => group.isEmpty()).toBe(true);
+      expect(membersOf()).toEqual([]);
+    } finally {
+      group.kill();
+      await expect.poll(() => removeGroupFolders([folder])).toBe(true);
+    }
   });
 });

@@ -11,6 +11,7 @@ import {
   aConfinement,
   aHome,
   aWorkspace,
+  checkoutKinds,
   never,
   noTools,
   shell,
@@ -131,6 +132,23 @@ describe("probeSandbox", () => {
 
     expect(shown).toMatchObject({ ok: true, detail: describeRung(options().confinement.rung) });
   });
+
+  it.each(checkoutKinds)(
+    "holds over a checkout of the kind `%s` too, and says what bounds it (SEC-56)",
+    async (checkout) => {
+      const checks = await probeSandbox(home.deps, { ...options(), checkout, part: "confinement" }, never);
+
+      expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+      expect(checks.find(({ name }) => name === "checkout")?.detail).toMatch(
+        {
+          overlay: /^an overlay .*, at most 2048 MiB and 400000 files$/,
+          tmpfs: /^a copy in memory, at most/,
+          copy: /^WARNING: a copy on disk/,
+        }[checkout],
+      );
+      expect(readdirSync(join(home.deps.home, "work"))).toEqual([]);
+    },
+  );
 
   it.runIf(asRoot)("says what root lacks", async () => {
     const checks = await probeSandbox(home.deps, { ...options(), runUids: null }, never);

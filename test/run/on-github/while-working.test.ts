@@ -127,24 +127,34 @@ it("goes on with a run that had to wait, in its one comment", async () => {
   expect(service.troubles).toEqual([]);
 });
 
-it("works for another installation while one has as many runs as it may have", async () => {
+it("works for another installation while one has as many runs as it may have, and tells a third that no place is left", async () => {
   const never = new AbortController().signal;
   const first = await workIn("greedy");
   await place.addRepository("more", await writeTinyRepository(join(place.countersign.folder, "more"), unverified));
   const waiting = await ask("more");
-  place.github.createAccount("other", "Organization");
-  const folder = await writeTinyRepository(join(place.countersign.folder, "elsewhere"), unverified);
-  await place.github.createRepository({ owner: "other", name: "elsewhere", source: { kind: "git", folder } }, never);
-  place.github.addCollaborator("other/elsewhere", "alice", "write");
-  const target = { repository: "other/elsewhere", number: 0 };
+  const askIn = async (owner: string) => {
+    place.github.createAccount(owner, "Organization");
+    const folder = await writeTinyRepository(join(place.countersign.folder, owner), unverified);
+    await place.github.createRepository({ owner, name: "elsewhere", source: { kind: "git", folder } }, never);
+    const repository = `${owner}/elsewhere`;
+    place.github.addCollaborator(repository, "alice", "write");
+    const number = await place.github.openIssue(repository, { title: "A note", body: "Write it", by: "alice" });
+    await place.github.label({ repository, number }, "countersign", "alice");
+    return { repository, number };
+  };
 
-  target.number = await place.github.openIssue(target.repository, { title: "A note", body: "Write it", by: "alice" });
-  await place.github.label(target, "countersign", "alice");
+  const target = await askIn("other");
   await comesToBe(target.repository, target.number, { status: "in_progress" });
 
+  const third = await askIn("third"); // the process has two places: as many as it has user ids, where those are few (SEC-42)
+  const told = () => ownComments(third.repository, third.number);
+  await vi.waitFor(() => expect(told()).toHaveLength(1), { timeout: 60_000, interval: 100 });
+
+  expect(told()[0]).toContain("all places for runs are taken");
   expect(await rowOf("acme/greedy", first)).toMatchObject({ status: "in_progress" });
   expect(await rowOf("acme/more", waiting)).toMatchObject({ status: "queued" });
   for (const [repository, number] of [
+    [third.repository, third.number],
     ["acme/more", waiting],
     ["acme/greedy", first],
     [target.repository, target.number],
