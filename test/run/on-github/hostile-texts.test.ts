@@ -14,7 +14,7 @@ import {
   pullRequestText,
   pullRequestTitle,
   statusText,
-} from "../../support/outgoing-texts.ts";
+} from "./outgoing-texts.ts";
 
 const runId = newRunId({ clock: () => 0, randomBytes: (count: number) => new Uint8Array(count) });
 const traceId = "0123456789abcdef0123456789abcdef" as TraceId;

@@ -11,7 +11,7 @@ import {
   pullRequestText,
   pullRequestTitle,
   statusText,
-} from "../../support/outgoing-texts.ts";
+} from "./outgoing-texts.ts";
 
 const ids = { clock: () => 0, randomBytes: (count: number) => new Uint8Array(count) };
 const runId = newRunId(ids);

@@ -1,15 +1,15 @@
-import { createRedactor, redactTexts } from "../../src/domain/index.ts";
-import { type AnswerFacts, answerText as answer } from "../../src/run/on-github/answer-text.ts";
-import { checkText as check } from "../../src/run/on-github/check-text.ts";
-import { inCode as code } from "../../src/run/on-github/markdown.ts";
-import { type NotDone, notDoneText as notDone } from "../../src/run/on-github/not-done.ts";
+import { createRedactor, redactTexts } from "../../../src/domain/index.ts";
+import { type AnswerFacts, answerText as answer } from "../../../src/run/on-github/answer-text.ts";
+import { checkText as check } from "../../../src/run/on-github/check-text.ts";
+import { inCode as code } from "../../../src/run/on-github/markdown.ts";
+import { type NotDone, notDoneText as notDone } from "../../../src/run/on-github/not-done.ts";
 import {
   commitMessage as message,
   type PullRequestTextFacts,
   pullRequestText as pullRequest,
   pullRequestTitle as title,
-} from "../../src/run/on-github/pull-request-text.ts";
-import { type StatusFacts, statusText as status } from "../../src/run/on-github/status-text.ts";
+} from "../../../src/run/on-github/pull-request-text.ts";
+import { type StatusFacts, statusText as status } from "../../../src/run/on-github/status-text.ts";
 
 const { redact } = createRedactor([]);
 
