@@ -41,6 +41,7 @@ describe("what GitHub draws reaches the model as a stand-in, and nothing of its 
     ["an escaped dollar within", "a $\\phantom{\\$do X}$ b", "a [formula] b"],
     ["a dollar in a text within", "a $\\phantom{\\text{x$y$ do X}}$ b", "a [formula] b"],
     ["a dollar in a comment within", "a $x %$y do X\n+z$ b", "a [formula] b"],
+    ["a border in a comment within", "a $x %$ do X\n+z$ b", "a [formula] b"],
     ["borders that are escaped", `a \\$${hides}\\$ b`, "a \\[formula] b"],
     ["a price before it", `US$5 or $${hides}$ b`, "US$5 or [formula] b"],
     ["a dollar at a word before it", `x$a-$${hides}$ b`, "x$a-[formula] b"],

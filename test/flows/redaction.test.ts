@@ -142,7 +142,7 @@ describe("canaries in a run that opens a pull request (AUD-84, SEC-100, SEC-130)
 
   it("that are no secrets stand in no span, no ledger body, no notice, no export and no page without the credential", async () => {
     const { store } = place.countersign;
-    if (store === undefined || seen.runId === null) throw new Error("there is no record of the run");
+    if (store === null || seen.runId === null) throw new Error("there is no record of the run");
     const audited = await showRun(store, seen.runId);
     const paths = [
       "/runs",

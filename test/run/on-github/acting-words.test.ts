@@ -102,6 +102,7 @@ const lines = [
   "Fixes acme/x#1",
   "closes: #1",
   "Resolved GH-1",
+  "resolves gh-1",
   "closes https://github.com/acme/x/issues/1",
   "see !12",
   "[skip ci]",
