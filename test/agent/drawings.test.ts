@@ -106,7 +106,7 @@ describe("what GitHub draws reaches the model as a stand-in, and nothing of its 
   });
 
   it("a text whose every dollar would have to be read to its end is refused, as a value (SEC-14)", () => {
-    const markdown = "$a{\\x ".repeat(2_000);
+    const markdown = "a$b{\\x ".repeat(2_000);
 
     expect(untrusted(markdown, { kind: "issue_body", ...stranger })).toMatchObject({ kind: "unreadable" });
   });
