@@ -64,6 +64,7 @@ function createTerminal({ redact }: Redactor): Terminal {
   return {
     out: (text) => void process.stdout.write(redact(text)),
     err: (text) => void process.stderr.write(redact(text)),
+    redact,
     isLive: process.stderr.isTTY === true,
     isOutTerminal: process.stdout.isTTY === true,
     columns: process.stderr.columns || 80, // a terminal that does not know its size says 0

@@ -1,4 +1,5 @@
 import { decodeReferences } from "./character-references.ts";
+import { drawingOf } from "./drawings.ts";
 
 /** A part of raw HTML, in the order in which it stands. */
 export type HtmlPiece =
@@ -17,8 +18,8 @@ export type HtmlPiece =
 
 /** Their content is text to the HTML parser, up to their own end tag; none of it is ever shown. */
 const rawText = new Set(["script", "style", "noscript", "noembed", "noframes", "iframe", "title"]);
-/** Shown by no browser, though their content is parsed. */
-const unseen = new Set(["template", "head", "dialog", "datalist", "rp"]);
+/** Their content is shown by no browser, or drawn, or stands in for what a browser shows instead. */
+const unseen = new Set("template head dialog datalist rp svg math audio video canvas object meter progress".split(" "));
 const empty = new Set(
   "area base br col embed hr img input link meta param source track wbr".split(" "), // HTML: void elements
 );
@@ -126,9 +127,13 @@ function tagAt(html: string, at: number): HtmlPiece | null {
 const hidingStyles =
   /display:none|visibility:(?:hidden|collapse)|content-visibility:hidden|(?:font-size|opacity|(?:max-)?(?:width|height)):0(?![.\d]*[1-9])|text-indent:-|(?:left|right|top|bottom):-|clip(?:-path)?:|color:transparent|scale\(0/;
 
-/** The attribute `hidden` in any form, and styles that leave nothing to see. With an escape or a comment one could say anything. */
+/**
+ * The attribute `hidden` in any form, a language that GitHub draws, and styles that leave nothing to see. With an escape or a
+ * comment one could say anything.
+ */
 function isHiding(name: string, value: string): boolean {
   if (name === "hidden") return true;
+  if (name === "lang") return drawingOf(decodeReferences(value)) !== null;
   if (name !== "style") return false;
   const style = decodeReferences(value).replaceAll(/\s/g, "").toLowerCase();
   return style.includes("\\") || style.includes("/*") || hidingStyles.test(style);

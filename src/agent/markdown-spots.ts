@@ -10,37 +10,9 @@ import type {
   Root,
   Table,
 } from "mdast";
-
-/** What of Markdown, raw HTML aside, is taken out (SEC-12). */
-export type RemovedMarkdown =
-  | "link_title"
-  | "image_text"
-  | "outside_target"
-  | "definition"
-  | "footnote"
-  | "code_info"
-  | "table_cell";
-
-/** Places in the source where something other than plain text stands, in order; what lies between them is plain. */
-export type Spot = { readonly start: number; readonly end: number } & (
-  | { readonly kind: "html"; readonly html: string }
-  /** Code: stays as it is, character references included. */
-  | { readonly kind: "verbatim" }
-  | { readonly kind: "instead"; readonly text: string }
-);
-
-type Reading = {
-  readonly source: string;
-  readonly host: string | null;
-  readonly count: (kind: RemovedMarkdown) => void;
-  /** Targets by identifier: the first definition counts. */
-  readonly definitions: ReadonlyMap<string, Target>;
-  readonly footnotes: ReadonlyMap<string, Footnote>;
-  readonly spots: Spot[];
-};
-/** A footnote that is shown: the first definition of its name counts. */
-type Footnote = { readonly number: number; readonly definition: FootnoteDefinition };
-type Target = { readonly url: string; readonly title?: string | null | undefined };
+import { drawingOf } from "./drawings.ts";
+import { countTarget, inBrackets, isSeen, shortenAddress, targetOf } from "./link-targets.ts";
+import { type Footnote, placeOf, type Reading, type Spot, type Target } from "./markdown-reading.ts";
 
 /** All places of a tree that are not plain text. `host` is the repository's: targets elsewhere are taken out. */
 export function markdownSpots(
@@ -128,18 +100,17 @@ function visitAll(reading: Reading, nodes: readonly Nodes[]): void {
   for (const node of nodes) visit(reading, node);
 }
 
-function placeOf(node: Nodes): { readonly start: number; readonly end: number } {
-  const { start, end } = node.position ?? {};
-  if (start?.offset === undefined || end?.offset === undefined) throw new Error(`a \`${node.type}\` has no place`);
-  return { start: start.offset, end: end.offset };
-}
-
 const language = /^[a-z0-9+#._-]{1,20}$/i;
 const fenceLine = /(?:`{3,}|~{3,})[^\n]*/y;
 
-/** Of a fence's info string GitHub shows nothing: only the name of a language stays. */
+/** Of a fence's info string GitHub shows nothing: only the name of a language stays. Some languages are drawn. */
 function visitCode({ source, count, spots }: Reading, node: Code): void {
   const place = placeOf(node);
+  const drawing = drawingOf(node.lang ?? "");
+  if (drawing !== null) {
+    spots.push({ ...place, kind: "drawing", what: drawing });
+    return;
+  }
   fenceLine.lastIndex = place.start;
   const line = fenceLine.exec(source)?.[0] ?? "";
   const fence = /^(?:`+|~+)/.exec(line)?.[0] ?? "";
@@ -160,18 +131,26 @@ function visitCode({ source, count, spots }: Reading, node: Code): void {
 
 function visitImage(reading: Reading, node: Image | ImageReference): void {
   const target = targetOf(reading, node);
-  const isInside = countTarget(reading, target);
+  const isKept = countTarget(reading, target);
   if (node.alt) reading.count("image_text");
-  if (isInside && node.type === "image" && !node.alt && !target.title) return;
-  reading.spots.push({ ...placeOf(node), kind: "instead", text: isInside ? `![](${inBrackets(target.url)})` : "" });
+  if (isKept && node.type === "image" && !node.alt && !target.title) return;
+  reading.spots.push({ ...placeOf(node), kind: "instead", text: isKept ? `![](${inBrackets(target.url)})` : "" });
 }
 
 function visitLink(reading: Reading, node: Link | LinkReference): void {
   const place = placeOf(node);
-  if (reading.source[place.start] !== "[") return; // an address that is its own text
+  if (reading.source[place.start] !== "[") {
+    shortenAddress(reading, place);
+    return;
+  }
   const target = targetOf(reading, node);
-  const isInside = countTarget(reading, target);
-  if (isInside && node.type === "link" && !target.title) {
+  if (!node.children.some((child) => isSeen(reading, child))) {
+    reading.count("empty_link");
+    reading.spots.push({ ...place, kind: "instead", text: "" });
+    return;
+  }
+  const isKept = countTarget(reading, target);
+  if (isKept && node.type === "link" && !target.title) {
     visitAll(reading, node.children);
     return;
   }
@@ -179,29 +158,10 @@ function visitLink(reading: Reading, node: Link | LinkReference): void {
   const last = node.children.at(-1);
   const textFrom = first === undefined ? place.end : placeOf(first).start;
   const textTo = last === undefined ? place.end : placeOf(last).end;
-  reading.spots.push({ start: place.start, end: textFrom, kind: "instead", text: isInside ? "[" : "" });
+  reading.spots.push({ start: place.start, end: textFrom, kind: "instead", text: isKept ? "[" : "" });
   visitAll(reading, node.children);
-  const closing = isInside ? `](${inBrackets(target.url)})` : "";
+  const closing = isKept ? `](${inBrackets(target.url)})` : "";
   reading.spots.push({ start: textTo, end: place.end, kind: "instead", text: closing });
-}
-
-const targetOf = ({ definitions }: Reading, node: Link | LinkReference | Image | ImageReference): Target =>
-  "url" in node ? node : (definitions.get(node.identifier) ?? { url: "" });
-
-const inBrackets = (url: string): string => `<${url.replaceAll(/[<>\\\s]/g, encodeURIComponent)}>`;
-
-/** Whether the target lies on the repository's host; counts what of it is not kept. */
-function countTarget({ host, count }: Reading, { url, title }: Target): boolean {
-  if (title) count("link_title");
-  const isInside = isOn(host ?? "repository.invalid", url);
-  if (!isInside) count("outside_target");
-  return isInside;
-}
-
-/** Resolved as a browser would on a page of that host: `//elsewhere` and a backslash lead away. */
-function isOn(host: string, url: string): boolean {
-  const resolved = URL.parse(url, `https://${host}/`);
-  return resolved !== null && /^https?:$/.test(resolved.protocol) && resolved.host === host;
 }
 
 const numberOf = ({ footnotes }: Reading, { identifier }: FootnoteDefinition | FootnoteReference): number | null =>

@@ -1,5 +1,5 @@
 import type { APIError, OpenAI } from "openai";
-import { type Clock, mapTexts, type RandomBytes, type Redactor } from "../domain/index.ts";
+import { type Clock, cutRedacted, mapTexts, type RandomBytes, type Redact, type Redactor } from "../domain/index.ts";
 import { accumulateStream } from "./accumulate-stream.ts";
 import type { ModelClient, ModelEvent, ModelRequest, ModelResponse } from "./model.ts";
 import { type Failure, mayRetry, mostRetries, parseRetryAfter, pauseMs, toError } from "./model-failure.ts";
@@ -14,7 +14,7 @@ export type OpenAiModelDeps = {
   /** Throws the signal's reason after an abort. */
   readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
   /** No live secret stands in a prompt; all else stays as it is, since edits must match it (SEC-100). */
-  readonly redactor: Pick<Redactor, "redactExact">;
+  readonly redactor: Pick<Redactor, "redact" | "redactExact">;
 };
 
 export type OpenAiModelOptions = {
@@ -140,7 +140,7 @@ async function askOnce(
   const failed = (failure: Failure): Attempt => {
     const outputTokens = accumulator.writtenTokens();
     const cost = { inputTokens: outputTokens > 0 ? inputTokens : 0, outputTokens };
-    return { kind: "failed", failure: withoutKey(failure, options.apiKey), ...cost };
+    return { kind: "failed", failure: withoutSecrets(deps.redactor.redact, failure, options.apiKey), ...cost };
   };
   try {
     const response = await client.chat.completions.create(body, { signal: either }).asResponse();
@@ -195,9 +195,11 @@ function causeOf(error: Error): string {
 const longestWords = 300;
 
 // INVARIANT: no message holds the key, even where the server echoes it (test/agent/openai-model.test.ts)
-function withoutKey(failure: Failure, apiKey: string | null): Failure {
+function withoutSecrets(redact: Redact, failure: Failure, apiKey: string | null): Failure {
   if (failure.kind === "silent") return failure;
   const safe = apiKey === null || apiKey === "" ? failure.words : failure.words.replaceAll(apiKey, "[redacted]");
-  const line = safe.replace(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
-  return { ...failure, words: line.slice(0, longestWords) };
+  const line = redact(safe)
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, " ")
+    .trim();
+  return { ...failure, words: cutRedacted(redact(line), longestWords) };
 }

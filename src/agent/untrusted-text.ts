@@ -75,5 +75,4 @@ function settled(raw: string, origin: WrittenOrigin): UntrustedText | Unreadable
   return { kind: "unreadable", origin, cause: `hides text in more than ${mostRounds} layers` };
 }
 
-/** A title is shown as it was typed: its tags are text, as in `Map<string> fails`. */
-const readingOf = ({ kind, host }: WrittenOrigin) => ({ host, keepsTags: kind === "issue_title" });
+const readingOf = ({ kind, host }: WrittenOrigin) => ({ host, isTitle: kind === "issue_title" });

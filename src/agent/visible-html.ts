@@ -6,8 +6,8 @@ import { type HtmlPiece, htmlPieces, isEmptyElement, isRawText, rawTextEnd } fro
 export type RemovedHtml = "html_comment" | "html_tag" | "hidden_element" | "script" | "style";
 
 export type HtmlOptions = {
-  /** Where tags are shown as they were typed: then only comments go. */
-  readonly keepsTags: boolean;
+  /** A title's tags are shown as they were typed: then only comments go. */
+  readonly isTitle: boolean;
   readonly count: (kind: RemovedHtml) => void;
 };
 
@@ -79,7 +79,7 @@ export class VisibleHtml {
         return "";
       case "open":
       case "close":
-        return this.#options.keepsTags ? piece.raw : this.#tag(piece);
+        return this.#options.isTitle ? piece.raw : this.#tag(piece);
       default:
         return assertNever(piece);
     }

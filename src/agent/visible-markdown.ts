@@ -2,8 +2,12 @@ import type { Root } from "mdast";
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmFromMarkdown } from "mdast-util-gfm";
 import { gfm } from "micromark-extension-gfm";
+import { assertNever } from "../domain/index.ts";
 import { decodeReferences } from "./character-references.ts";
-import { markdownSpots, type RemovedMarkdown, type Spot } from "./markdown-spots.ts";
+import { standIn } from "./drawings.ts";
+import { formulaPlaces, type Place } from "./formula-places.ts";
+import type { RemovedMarkdown, Spot } from "./markdown-reading.ts";
+import { markdownSpots } from "./markdown-spots.ts";
 import { isTooIntricate } from "./markdown-work.ts";
 import { type RemovedHtml, VisibleHtml } from "./visible-html.ts";
 
@@ -13,7 +17,8 @@ export type RemovedMarkup = RemovedHtml | RemovedMarkdown;
 export type ReadingOptions = {
   /** The host of the repository, such as `github.com`: links to it stay links. Null: none does. */
   readonly host: string | null;
-  readonly keepsTags: boolean;
+  /** A title is shown as it was typed: its tags are text, as in `Map<string> fails`, and its dollars are dollars. */
+  readonly isTitle: boolean;
   readonly count: (kind: RemovedMarkup) => void;
 };
 
@@ -24,11 +29,17 @@ export type ReadingOptions = {
 export function readMarkdown(source: string, options: ReadingOptions): string | null {
   if (!mayHoldMore.test(source)) return source;
   const tree = isTooIntricate(source) ? null : parse(source);
-  return tree === null ? null : visibleText(source, markdownSpots(tree, { source, ...options }), options);
+  if (tree === null) return null;
+  const spots = markdownSpots(tree, { source, ...options });
+  const formulas = options.isTitle ? [] : formulaPlaces(source, spots.filter(isOpaque));
+  return formulas === null ? null : visibleText(source, { spots, formulas }, options);
 }
 
+/** Within code, tags and drawings a dollar is the border of no formula; once tags are gone, the next round looks at what they held. */
+const isOpaque = ({ kind }: Spot): boolean => kind !== "instead";
+
 /** What each form that matters here begins with, or has in it: without one of these the source is plain text. */
-const mayHoldMore = /[<&[\]`~|]/;
+const mayHoldMore = /[<&[\]`~|$]|:\/\/|www\./i;
 /** Emphasis hides nothing, and is not looked for. */
 const extensions = [gfm(), { disable: { null: ["attention", "strikethrough"] } }];
 /** Without what looks for further links in plain text: its nodes have no place in the source. */
@@ -43,7 +54,9 @@ function parse(source: string): Root | null {
   }
 }
 
-function visibleText(source: string, spots: readonly Spot[], options: ReadingOptions): string {
+type Found = { readonly spots: readonly Spot[]; readonly formulas: readonly Place[] };
+
+function visibleText(source: string, { spots, formulas }: Found, options: ReadingOptions): string {
   const html = new VisibleHtml(options);
   const parts: string[] = [];
   let last = "";
@@ -54,13 +67,64 @@ function visibleText(source: string, spots: readonly Spot[], options: ReadingOpt
     last = written.at(-1) ?? "";
   };
   const putUnlessHidden = (text: string): void => put(html.isHiding ? "" : text);
-  let from = 0;
-  for (const spot of spots) {
-    putUnlessHidden(decodeReferences(source.slice(from, spot.start)));
-    if (spot.kind === "html") html.read(spot.html).forEach(put);
-    else putUnlessHidden(spot.kind === "instead" ? spot.text : source.slice(spot.start, spot.end));
-    from = spot.end;
+  for (const piece of inOrder(source, spots, formulas)) {
+    switch (piece.kind) {
+      case "plain":
+        putUnlessHidden(decodeReferences(source.slice(piece.start, piece.end)));
+        break;
+      case "html": {
+        const texts = html.read(piece.html); // also within a formula: what it opens may hide what follows
+        if (!piece.isCovered) texts.forEach(put);
+        break;
+      }
+      case "verbatim":
+        putUnlessHidden(source.slice(piece.start, piece.end));
+        break;
+      case "instead":
+        putUnlessHidden(piece.text);
+        break;
+      case "drawing":
+        options.count(piece.what);
+        putUnlessHidden(standIn(piece.what, source[piece.end]));
+        break;
+      default:
+        assertNever(piece);
+    }
   }
-  putUnlessHidden(decodeReferences(source.slice(from)));
   return parts.join("");
+}
+
+type Piece =
+  | Exclude<Spot, { readonly kind: "html" }>
+  | (Extract<Spot, { readonly kind: "html" }> & { readonly isCovered: boolean })
+  | (Place & { readonly kind: "plain" });
+
+/** The whole source in pieces. A spot that begins within a formula is left out, but what it opens is still to be heard of. */
+function inOrder(source: string, spots: readonly Spot[], formulas: readonly Place[]): readonly Piece[] {
+  const pieces: Piece[] = [];
+  const waiting = formulas.toReversed();
+  let from = 0;
+  const plainUpTo = (end: number): void => {
+    if (end > from) pieces.push({ start: from, end, kind: "plain" });
+    from = Math.max(from, end);
+  };
+  const formulasUpTo = (limit: number): void => {
+    for (let formula = waiting.at(-1); formula !== undefined && formula.start <= limit; formula = waiting.at(-1)) {
+      plainUpTo(formula.start);
+      pieces.push({ ...formula, kind: "drawing", what: "formula" });
+      from = Math.max(from, formula.end);
+      waiting.pop();
+    }
+  };
+  for (const spot of spots) {
+    formulasUpTo(spot.start);
+    const isCovered = from > spot.start;
+    plainUpTo(spot.start);
+    if (spot.kind === "html") pieces.push({ ...spot, isCovered });
+    else if (!isCovered) pieces.push(spot);
+    from = Math.max(from, spot.end);
+  }
+  formulasUpTo(source.length);
+  plainUpTo(source.length);
+  return pieces;
 }

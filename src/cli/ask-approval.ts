@@ -1,10 +1,12 @@
-import type { JsonValue } from "../domain/index.ts";
+import { cutRedacted, type JsonValue, mapTexts } from "../domain/index.ts";
 import type { AskApproval } from "../run/index.ts";
 import { plain, type Terminal } from "./terminal.ts";
 
+const longestReason = 500;
+
 /** Asks on the terminal for exactly one action: `yes` approves, anything else is a no and may be a reason (AUD-28). */
 export function createAskApproval(terminal: Terminal): AskApproval | null {
-  const { ask } = terminal;
+  const { ask, redact } = terminal;
   if (ask === null) return null;
   return async ({ parsed, facts, decision, expiresAt, approvalId }, signal) => {
     const advice = Object.entries(decision.advice).map(([id, words]) => `  ${id}: ${words}`);
@@ -16,12 +18,12 @@ export function createAskApproval(terminal: Terminal): AskApproval | null {
       `  policy:  ${decision.policyIds.join(", ")}`,
       ...advice,
       `  expires: ${expiresAt}`,
-      ...argumentLines(parsed.arguments),
+      ...argumentLines(mapTexts(parsed.arguments, redact)),
       "Type yes to approve exactly this action, or a reason to deny it: ",
     ];
     const answer = (await ask(plain(question.join("\n")), signal)).trim();
     const isGranted = answer === "yes";
-    return { isGranted, reason: isGranted ? "" : answer.slice(0, 500) };
+    return { isGranted, reason: isGranted ? "" : cutRedacted(redact(answer), longestReason) };
   };
 }
 

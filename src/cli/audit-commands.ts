@@ -7,6 +7,7 @@ import {
   type Checkpoint,
   CountersignError,
   canonicalBytes,
+  cutRedacted,
   type JsonObject,
   parseActionId,
   parseRunId,
@@ -17,7 +18,7 @@ import { type AuditedRun, readActionTexts, readRunTexts, showAction, showRun, ve
 import { allowedText, auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { addFindCommand } from "./find-command.ts";
-import { indented, inLine, plain } from "./terminal.ts";
+import { indented, inLine, plain, type Terminal } from "./terminal.ts";
 
 type JsonOption = { readonly json?: true };
 
@@ -52,7 +53,9 @@ async function show(deps: CliDeps, id: string, isJson: boolean): Promise<void> {
   if (isJson) return printJson(deps.terminal, found as JsonObject);
   const [action] = found.actions;
   const isOne = found.run_id !== id && action !== undefined;
-  deps.terminal.out(plain(isOne ? await actionText(records, found, action) : auditedText(found.actions)));
+  deps.terminal.out(
+    plain(isOne ? await actionText(deps.terminal, records, found, action) : auditedText(found.actions)),
+  );
 }
 
 async function find({ store }: Records, id: string): Promise<AuditedRun | null> {
@@ -79,15 +82,19 @@ const policiesText = (ids: readonly string[]): string => {
   return `${ids.length === 1 ? "policy" : "policies"} ${ids.map((id) => `\`${id}\``).join(", ")}`;
 };
 
-async function actionText(records: Records, run: AuditedRun, action: AuditedRun["actions"][number]): Promise<string> {
+async function actionText(
+  terminal: Pick<Terminal, "redact">,
+  records: Records,
+  run: AuditedRun,
+  action: AuditedRun["actions"][number],
+): Promise<string> {
   const actionId = parseActionId(action.action_id);
   const texts = actionId === null ? [] : await readActionTexts(records, actionId);
   const text = (field: string): string => {
     const found = texts.find((sealed) => sealed.field === field);
     if (found === undefined) return "none";
     if (found.bytes === null) return "erased";
-    const whole = new TextDecoder().decode(found.bytes);
-    return indented(whole.length > longestTextShown ? `${whole.slice(0, longestTextShown)} (cut)` : whole);
+    return indented(cutRedacted(terminal.redact(new TextDecoder().decode(found.bytes)), longestTextShown, " (cut)"));
   };
   return [
     `action      ${action.action_id}  ${inLine(action.tool)}`,

@@ -1,4 +1,4 @@
-import type { ActionOutcome } from "../domain/index.ts";
+import { type ActionOutcome, cutRedacted } from "../domain/index.ts";
 import type { RunEvent, RunPhase } from "../run/index.ts";
 import { duration, inLine, type Terminal } from "./terminal.ts";
 
@@ -22,7 +22,7 @@ export function createProgress(terminal: Terminal, clock: () => number): (event:
   const show = (text: string): void => {
     if (!terminal.isLive) return;
     clearStatus();
-    status = text.slice(0, terminal.columns - 1);
+    status = cutRedacted(terminal.redact(text), terminal.columns - 1, "");
     terminal.err(status);
   };
   const say = (line: string): void => {

@@ -59,7 +59,10 @@ async function show(deps: CliDeps, text: string, isJson: boolean): Promise<void>
       : [`opened      pull request #${run.pull_request.number}, ${inLine(run.pull_request.url)}`]),
     ...(told === null || told.title === ""
       ? []
-      : [`title       ${inLine(told.title)} (the model's)`, `summary     ${indented(told.summary)}`]),
+      : [
+          `title       ${inLine(told.title)} (the model's)`,
+          `summary     ${indented(deps.terminal.redact(told.summary))}`,
+        ]),
     "",
     auditedText(audited.actions),
   ];

@@ -1,4 +1,4 @@
-import { visibleText } from "../domain/index.ts";
+import { type Redact, type Redacted, visibleText } from "../domain/index.ts";
 
 /** Where a command reads and prints. Nothing in `cli` touches the process itself. */
 export type Terminal = {
@@ -6,6 +6,8 @@ export type Terminal = {
   readonly out: (text: string) => void;
   /** Writes to standard error. */
   readonly err: (text: string) => void;
+  /** Takes secrets out of a text that is cut or indented before it is written: what is written is looked through once more. */
+  readonly redact: Redact;
   /** Whether standard error is a terminal that can redraw a line. */
   readonly isLive: boolean;
   /** Whether standard output is a terminal: then text of others is escaped there too. */
@@ -25,7 +27,7 @@ export const plain = visibleText;
 export const inLine = (text: string): string => plain(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
 
 /** The same over several lines, all but the first indented: no line of it begins where ours do. */
-export const indented = (text: string): string => plain(text).replaceAll("\n", `\n${" ".repeat(12)}`);
+export const indented = (text: Redacted<string>): string => plain(text).replaceAll("\n", `\n${" ".repeat(12)}`);
 
 /** A table with columns as wide as their widest cell, two spaces apart; the last column runs free. A row is a line. */
 export function table(texts: readonly (readonly string[])[]): string {

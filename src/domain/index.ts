@@ -111,6 +111,7 @@ export {
 } from "./ledger-entry.ts";
 export { isPlaceholder } from "./literal-value.ts";
 export { mapTexts } from "./map-texts.ts";
+export { cutRedacted, type Redact, type Redacted, redactTexts } from "./redacted.ts";
 export {
   createRedactor,
   liveSecretRule,

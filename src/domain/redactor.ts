@@ -1,3 +1,4 @@
+import type { Redact, Redacted } from "./redacted.ts";
 import type { Secret } from "./secret.ts";
 import { formsOf, leastSecretLength } from "./secret-forms.ts";
 import { longestShape, searchShapes, shapeLookBehind } from "./secret-shapes.ts";
@@ -20,7 +21,7 @@ export type RedactingStream = { readonly write: (chunk: string) => string; reado
  * Takes time linear in the text; never throws.
  */
 export type Redactor = {
-  readonly redact: (text: string) => string;
+  readonly redact: Redact;
   /** Live secrets alone: for prompts, whose text edits must match (SEC-16). */
   readonly redactExact: (text: string) => string;
   /** All that `redact` would take out, in the order of its places, which may overlap. */
@@ -57,7 +58,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
     return found;
   };
   return {
-    redact: (text) => render(text, findAll(text, 0, text.length)),
+    redact: (text) => render(text, findAll(text, 0, text.length)) as Redacted<string>,
     redactExact: (text) => render(text, findExact(text, 0, text.length)),
     find: (text) => findAll(text, 0, text.length).toSorted(byPlace),
     stream: () => createStream(findAll, Math.max(knownForms().longest, longestShape)),

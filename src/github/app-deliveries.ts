@@ -64,7 +64,7 @@ export function openAppDeliveries(
       const request = { method: "POST", route: "/app/hook/deliveries/{delivery_id}/attempts", parameters } as const;
       const exchanged = await exchange(request, await credential.authorization(signal), signal);
       if (exchanged.kind === "lost") throw lossOf(request, exchanged);
-      if (exchanged.status >= 300) throw failureOf(request, exchanged, deps.clock());
+      if (exchanged.status >= 300) throw failureOf(deps, request, exchanged);
     },
   };
 }

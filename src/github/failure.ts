@@ -1,5 +1,13 @@
-import { CountersignError, type ErrorCode, isCountersignError, type JsonObject } from "../domain/index.ts";
+import {
+  CountersignError,
+  cutRedacted,
+  type ErrorCode,
+  isCountersignError,
+  type JsonObject,
+  type Redact,
+} from "../domain/index.ts";
 import { type Answered, type ApiRequest, type Exchanged, requestIdOf } from "./exchange.ts";
+import type { GithubDeps } from "./github.ts";
 
 /** How the effect of a write was lost from sight; null: nothing was done (AUD-63). */
 export type Lost = "timeout" | "reset" | "server_error" | null;
@@ -13,13 +21,15 @@ const textOf = ({ body }: Answered): string => {
   return [String(message ?? ""), ...listed].filter((part) => part !== "").join("; ");
 };
 
-/** Words of a body for a message that people read: one line, cut, never used as data (GH-115). */
-const shown = (text: string): string => {
-  const line = text
+const longestWords = 300;
+
+/** Words of a body for a message that people read: without secrets, one line, cut, never used as data (GH-115). */
+const shown = (redact: Redact, text: string): string => {
+  const line = redact(text)
     .replaceAll(/[^\P{C}]|[`\u2028\u2029]/gu, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
-  return line === "" ? "" : `: ${line.length > 300 ? `${line.slice(0, 300).toWellFormed()}…` : line}`;
+  return line === "" ? "" : `: ${cutRedacted(redact(line), longestWords)}`;
 };
 
 const numberOf = (headers: Answered["headers"], name: string): number | null => {
@@ -85,9 +95,13 @@ const nameOf = ({ method, route }: ApiRequest): string =>
   `${method} ${route.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*/s, "")}`;
 
 /** The error for an answer that is no success. The codes are told apart by status, headers, then text (GH-113). */
-export function failureOf(request: ApiRequest, answer: Answered, now: number): CountersignError {
+export function failureOf(
+  { clock, redactor }: Pick<GithubDeps, "clock" | "redactor">,
+  request: ApiRequest,
+  answer: Answered,
+): CountersignError {
   const text = textOf(answer);
-  const waitUntil = limitOf(answer, now);
+  const waitUntil = limitOf(answer, clock());
   const code = waitUntil === undefined ? codeOf(answer.status, text) : "GITHUB_LIMITED";
   const lost = isUnknown(answer.status) || waitUntil !== undefined ? "server_error" : null;
   const reason = reasonOf(text);
@@ -99,9 +113,8 @@ export function failureOf(request: ApiRequest, answer: Answered, now: number): C
     ...(reason === null ? {} : { reason }),
     ...(request.method === "GET" || lost === null ? {} : { lost }),
   };
-  return new CountersignError(code, `GitHub answered ${answer.status} to \`${nameOf(request)}\`${shown(text)}`, {
-    details,
-  });
+  const message = `GitHub answered ${answer.status} to \`${nameOf(request)}\`${shown(redactor.redact, text)}`;
+  return new CountersignError(code, message, { details });
 }
 
 const isRefusal = (cause: unknown): boolean =>

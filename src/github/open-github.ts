@@ -105,7 +105,7 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   const exchange = createExchange(deps, { apiUrl: settings.apiUrl, timeoutMs: requestTimeoutMs });
   const readDeps: ReadDeps = { ...deps, exchange, origin: new URL(settings.apiUrl).origin };
   const own = appCredential(deps.clock, settings.appId, settings.privateKey);
-  const tokens = createTokens({ ...readDeps, redactor: deps.redactor }, own);
+  const tokens = createTokens(readDeps, own);
   const pace = createPace(deps, writeIntervalMs);
   const app = createOwnApp({ deps: readDeps, own, tokens });
 
@@ -129,8 +129,7 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
     installation: createInstallation(readDeps, own),
     locate: createLocate({ deps: readDeps, own, tokens }),
     reader: (place) => contextOf(place).reader,
-    writer: (place) =>
-      createWriter({ ...readDeps, redactor: deps.redactor, pace, tokens, lookIntervalMs, contextOf }, place),
+    writer: (place) => createWriter({ ...readDeps, pace, tokens, lookIntervalMs, contextOf }, place),
     gitAccess: createGitAccess(tokens, settings.gitUrl),
   };
 }

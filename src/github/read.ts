@@ -13,7 +13,7 @@ export type Credential = {
   readonly renew: () => void;
 };
 
-export type ReadDeps = Pick<GithubDeps, "clock" | "delay" | "onWaiting"> & {
+export type ReadDeps = Pick<GithubDeps, "clock" | "delay" | "onWaiting" | "redactor"> & {
   readonly exchange: Exchange;
   /** Where redirects may lead: this scheme, host and port alone (SEC-113). */
   readonly origin: string;
@@ -107,7 +107,7 @@ export async function readAnswer<Data>(
     const authorization = await credential.authorization(signal);
     try {
       const answer = await askOnce(deps, request, authorization, signal);
-      if (answer.status >= 300) throw failureOf(request, answer, deps.clock());
+      if (answer.status >= 300) throw failureOf(deps, request, answer);
       return parsed(request, answer, shape);
     } catch (error) {
       await beforeAnother(error);

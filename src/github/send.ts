@@ -8,7 +8,7 @@ import type { Credential, ReadDeps, Shape } from "./read.ts";
 /** One request that changes something, sent once; a refused token is renewed and only then is it sent again. */
 export type Send = <Data>(request: ApiRequest, shape: Shape<Data>, signal: AbortSignal) => Promise<Data>;
 
-export type SendDeps = Pick<ReadDeps, "exchange" | "clock"> & { readonly pace: Pace };
+export type SendDeps = Pick<ReadDeps, "exchange" | "clock" | "redactor"> & { readonly pace: Pace };
 
 /** Safe to record: which request, and GitHub's name for it. */
 export type Step = JsonObject;
@@ -42,7 +42,7 @@ export function createSend(
       answer = await exchangeOnce(request, signal);
     }
     if (answer.status >= 300) {
-      const error = failureOf(request, answer, deps.clock());
+      const error = failureOf(deps, request, answer);
       if (error.code === "GITHUB_LIMITED") deps.pace.hold(installationId, waitUntilOf(error));
       throw error;
     }

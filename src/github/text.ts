@@ -1,3 +1,5 @@
+import type { Redacted } from "../domain/index.ts";
+
 /** Largest text that GitHub takes, which we count in bytes of UTF-8 (GH-105). */
 export const textLimitBytes = 65_536;
 /** Left free by `cutText` for the markers that the writer appends. */
@@ -9,52 +11,83 @@ const joint = "\u200B"; // zero width space: seen by parsers, not by people, and
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const unseen = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
 
-const plain = (text: string): string => text.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(unseen, "\uFFFD");
+const plain = (text: Redacted<string>): Redacted<string> =>
+  text.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(unseen, "\uFFFD") as Redacted<string>;
 
-/** Each form that GitHub acts on, and where it is broken apart. A backslash before punctuation vanishes when rendered. */
-const breaks: readonly (readonly [form: RegExp, broken: string])[] = [
-  [/&/g, `&${joint}`], // entities, by which all below could be spelled
-  [/</g, `<${joint}`], // raw HTML, comments, autolinks
-  [/@/g, `@${joint}`], // people, teams, addresses
-  [/#(?=\d)/g, `#${joint}`], // #1, owner/repo#1, closing keywords before them
-  [/gh(?=\\?-\d)/gi, `$&${joint}`],
-  [/\](?=[([:])/g, `]${joint}`], // links, images, definitions
-  [/:(?=\\?\/\\?\/)/g, `:${joint}`],
-  [/www(?=\\?\.)/gi, `$&${joint}`],
-  [/(`|~)(?=\1\1)/g, `$1${joint}`], // fences
-  [/^([\p{Zs}\t\uFEFF>*+-]*)\//gmu, `$1${joint}/`], // commands of bots; within one line, or blank lines cost their square
-];
-
-/**
- * Text of others with everything broken apart that GitHub would act on: mentions, references, closing keywords, links,
- * images, HTML, fences, commands (SEC-115). People read it as it was; it may stand in a title as well as in Markdown.
- */
-export function inert(text: string): string {
-  return breaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), plain(text));
-}
+type Breaks = readonly (readonly [form: RegExp, broken: string])[];
 
 /** What builds are left out for, by GitHub and by others: in brackets, between stars, as words and as a trailer. */
 const skipped = "ci|cd|checks?|actions?|builds?|workflows?|tests?|deploy(?:ment)?s?|release";
-const lineBreaks: readonly (readonly [form: RegExp, broken: string])[] = [
-  [/\[/g, `[${joint}`],
-  [/\*(?=\*)/g, `*${joint}`],
+
+/**
+ * What is acted on by somebody who reads the text as it stands, where there is no code and no fence: GitHub, in the message of a
+ * commit that a pull request was squashed to; trackers, builds, makers of releases; bots, in comments.
+ */
+const acting: Breaks = [
+  [/@/g, `@${joint}`], // people, teams, addresses, bots
+  [/#(?=[\p{L}\p{N}_])/gu, `#${joint}`], // #1, owner/repo#1, AB#1, closing keywords before them, PROJ-1 #close, #major
+  [/!(?=\d)/g, `!${joint}`],
+  [/gh(?=\\?-\d)/gi, `$&${joint}`],
+  [/(?<![\p{L}\p{N}])([A-Z][A-Z0-9_]+)(?=-\d)/gu, `$1${joint}`], // the key of an issue elsewhere
+  [/:(?=\\?\/\\?\/)/g, `:${joint}`],
+  [/(skip)(?=[\s_-]+\p{L})/giu, `$1${joint}`],
   // Within words too: a joint of the one would make a word of its own for the other.
   [new RegExp(`(skip|no)(?=[\\s_-]*(?:${skipped}))`, "giu"), `$1${joint}`],
   [new RegExp(`(${skipped})(?=[\\s_-]*skip)`, "giu"), `$1${joint}`],
+  [/(?<=\p{L})(?=[\s_-]+skip)/giu, joint],
   [/(?<=-[a-z0-9]{1,20})(?= ?:)/gi, joint], // a trailer of git
+  [/(BREAKING)(?=[ -]CHANGE)/g, `$1${joint}`],
+  [/\+(?=semver)/gi, `+${joint}`],
+  [/(fixup|squash|amend)(?=!)/gi, `$1${joint}`],
+  [/\b(r)(?=[+?=])/gi, `$1${joint}`], // of merge bots
+];
+
+/** What of Markdown reaches outside, and what begins a command. A backslash before punctuation vanishes when rendered. */
+const reaching: Breaks = [
+  [/&/g, `&${joint}`], // entities, by which all below could be spelled
+  [/</g, `<${joint}`], // raw HTML, comments, autolinks
+  [/\](?=[([:])/g, `]${joint}`], // links, images, definitions
+  [/www(?=\\?\.)/gi, `$&${joint}`],
+  [/(`|~)(?=\1\1)/g, `$1${joint}`], // fences
+  [/^([\p{Zs}\t\uFEFF>*+-]*)([/!])/gmu, `$1${joint}$2`], // commands of bots; within one line, or blank lines cost their square
+];
+
+const broken = (text: string, breaks: Breaks): string =>
+  breaks.reduce((sofar, [form, by]) => sofar.replaceAll(form, by), text);
+
+/**
+ * Text of others with everything broken apart on which a tracker, a build or a bot would act (SEC-115). For Markdown's code,
+ * within a line: there nothing reaches outside. People read it as it was.
+ */
+export const inactive = (text: Redacted<string>): Redacted<string> => broken(text, acting) as Redacted<string>;
+
+/** The same for a fence: no line begins with a word of theirs, as the command of a bot does. */
+export const inactiveLines = (text: Redacted<string>): Redacted<string> =>
+  inactive(plain(text)).replaceAll(/^(?=.*\S)/gm, joint) as Redacted<string>;
+
+/**
+ * Text of others with everything broken apart that anybody would act on: mentions, references, closing keywords, links, images,
+ * HTML, fences, commands (SEC-115). People read it as it was; it may stand in a title as well as in Markdown.
+ */
+export const inert = (text: Redacted<string>): Redacted<string> =>
+  broken(inactive(plain(text)), reaching) as Redacted<string>;
+
+const lineBreaks: Breaks = [
+  [/\[/g, `[${joint}`],
+  [/\*(?=\*)/g, `*${joint}`],
 ];
 
 /**
  * One line of text of others for a title or a commit message, which GitHub, git and builds read as plain text: inert, and
- * without words that leave out builds or pose as a trailer.
+ * without brackets and stars that leave out builds.
  */
-export function inertLine(text: string): string {
+export function inertLine(text: Redacted<string>): Redacted<string> {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
-  return lineBreaks.reduce((broken, [form, by]) => broken.replaceAll(form, by), inert(line));
+  return broken(inert(line as Redacted<string>), lineBreaks) as Redacted<string>;
 }
 
 /** The text in a fence that nothing in it can close. `language` is ours, never data. */
-export function fenced(text: string, language = ""): string {
+export function fenced(text: Redacted<string>, language = ""): string {
   const body = plain(text);
   const longest = Math.max(2, ...[...body.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

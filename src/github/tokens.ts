@@ -3,7 +3,6 @@ import { createAppAuth } from "@octokit/auth-app";
 import { z } from "zod";
 import { type Clock, CountersignError, isCountersignError, Secret } from "../domain/index.ts";
 import type { RepositoryPlace } from "./facts.ts";
-import type { GithubDeps } from "./github.ts";
 import { type Credential, type ReadDeps, readAnswer } from "./read.ts";
 
 /** Permissions of an installation token: GitHub's name of the permission to the level. */
@@ -67,7 +66,7 @@ export function appCredential(clock: Clock, appId: number, privateKey: Secret): 
 }
 
 /** Mints tokens and keeps them in memory until ten minutes before their end. */
-export function createTokens(deps: ReadDeps & Pick<GithubDeps, "redactor">, app: Credential): Tokens {
+export function createTokens(deps: ReadDeps, app: Credential): Tokens {
   const kept = new Map<string, { readonly authorization: Secret; readonly expiresAt: number }>();
 
   async function mint(place: TokenPlace, permissions: Permissions, signal: AbortSignal) {

@@ -10,7 +10,7 @@ import { rowOf } from "./write-table.ts";
 import type { Found, GithubWrite, WriteOutcome } from "./writes.ts";
 
 export type WriterDeps = SendDeps &
-  Pick<GithubDeps, "delay" | "redactor"> & {
+  Pick<GithubDeps, "delay"> & {
     readonly tokens: Tokens;
     readonly lookIntervalMs: number;
     /** All of a row's context but its sending. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ActionOutcome, type ChangeSet, CountersignError, newActionId } from "../domain/index.ts";
+import { type ActionOutcome, type ChangeSet, CountersignError, cutRedacted, newActionId } from "../domain/index.ts";
 import { createFingerprints, type RunContext } from "../gateway/index.ts";
 import { protectionOf } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
@@ -46,7 +46,7 @@ export async function setUp(
   session.outcomes.push(outcome);
   deps.onEvent({ kind: "action", outcome });
   signal.throwIfAborted();
-  const failure = failureOf(outcome, setup.run);
+  const failure = failureOf(outcome, cutRedacted(deps.redactor.redact(setup.run), longestCommand));
   if (failure !== null) throw failure;
 }
 
@@ -84,7 +84,7 @@ function failureOf(outcome: ActionOutcome, command: string): CountersignError | 
   if (record.exit_code === 0 && record.refused.length === 0) return null;
   const refused = record.asked.filter(({ outcome: what }) => what !== "led_on").slice(0, toldAtMost);
   const causes = [
-    `setup failed: \`${command.slice(0, 120)}\` ${endOf(record)}`,
+    `setup failed: \`${command}\` ${endOf(record)}`,
     ...refused.map(({ host, outcome: what }) => `${host ?? "a request without a host name"} was refused (${what})`),
     ...record.unusable,
   ];
@@ -94,6 +94,7 @@ function failureOf(outcome: ActionOutcome, command: string): CountersignError | 
 }
 
 const toldAtMost = 5;
+const longestCommand = 120;
 
 function endOf(record: z.infer<typeof SetupRecord>): string {
   if (record.timed_out) return "did not end within its time limit";

@@ -11,7 +11,7 @@ import {
   type UntrustedText,
   untrusted,
 } from "../agent/index.ts";
-import { type ActionOutcome, isCountersignError, newActionId, type StopReason } from "../domain/index.ts";
+import { type ActionOutcome, cutRedacted, isCountersignError, newActionId, type StopReason } from "../domain/index.ts";
 import { createFingerprints, modelTools, type RunContext } from "../gateway/index.ts";
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
@@ -130,16 +130,19 @@ async function performCall(
   return outcome;
 }
 
+const longestName = 128;
+const short = ({ redactor }: RunDeps, name: string): string => cutRedacted(redactor.redact(name), longestName);
+
 /** The model's answer, whole and sealed, before its first call is proposed (ACI-45). */
 async function saveResponse(deps: RunDeps, session: Session, { turn, response }: StoredResponse): Promise<void> {
   const evidence = {
     turn,
     answered: true,
-    requestModel: deps.modelName.slice(0, 128),
+    requestModel: short(deps, deps.modelName),
     serverAddress: deps.modelServer?.address ?? null,
     serverPort: deps.modelServer?.port ?? null,
-    model: response.model.slice(0, 128),
-    responseId: response.responseId?.slice(0, 128) ?? null,
+    model: short(deps, response.model),
+    responseId: response.responseId === null ? null : short(deps, response.responseId),
     finishReason: response.finishReason,
     callCount: response.toolCalls.length,
     usage: { ...response.usage },

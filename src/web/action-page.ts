@@ -42,15 +42,13 @@ function actionFacts(
 }
 
 function side(show: Show, title: string, texts: readonly OpenedText[], field: string): Html {
-  return html`<section><h2>${title}</h2><pre>${show(textOf(texts, field))}</pre></section>`;
+  return html`<section><h2>${title}</h2><pre>${show(textOf(texts, field), longestTextShown)}</pre></section>`;
 }
 
 function textOf(texts: readonly OpenedText[], field: string): string {
   const found = texts.findLast((text) => text.field === field);
   if (found === undefined) return "none";
-  if (found.bytes === null) return "erased";
-  const whole = new TextDecoder().decode(found.bytes);
-  return whole.length > longestTextShown ? `${whole.slice(0, longestTextShown)}\n(cut)` : whole;
+  return found.bytes === null ? "erased" : new TextDecoder().decode(found.bytes);
 }
 
 function statesTable(show: Show, { states }: AuditedAction): Html {

@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
-import { visibleText } from "../domain/index.ts";
+import { cutRedacted, type Redact, visibleText } from "../domain/index.ts";
 import type { AuditEvent } from "../ledger/index.ts";
 
 /** A piece of a page: whatever was put into it is escaped. */
 export type Html = ReturnType<typeof html>;
-/** Takes secrets out of a text on its way to a page (SEC-100). */
-export type Redact = (text: string) => string;
 
 const style = `
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c2024; }
@@ -38,12 +36,12 @@ export function page(title: string, content: Html): Html {
 <body><nav><a href="/runs">all runs</a></nav><h1>${title}</h1>${content}</body></html>`;
 }
 
-/** Text of others, made visible and without secrets; the template escapes it. */
-export type Show = (text: string) => string;
+/** Text of others without secrets (SEC-100), then cut where it may have so many characters only, then made visible; the template escapes it. */
+export type Show = (text: string, most?: number) => string;
 export const showWith =
   (redact: Redact): Show =>
-  (text) =>
-    visibleText(redact(text));
+  (text, most = Number.POSITIVE_INFINITY) =>
+    visibleText(cutRedacted(redact(text), most, "\n(cut)"));
 
 export const facts = (pairs: readonly (readonly [string, Html | string])[]): Html =>
   html`<dl>${pairs.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;

@@ -1,7 +1,6 @@
-import type { Clock } from "../domain/index.ts";
+import type { Clock, Redact } from "../domain/index.ts";
 import type { Keys } from "../ledger/index.ts";
 import type { Store } from "../store/index.ts";
-import type { Redact } from "./layout.ts";
 
 /** What the pages read from, and what keeps secrets out of them. */
 export type PageDeps = {

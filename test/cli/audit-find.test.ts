@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { runCommandLine } from "../../src/cli/index.ts";
-import { argumentsDigest } from "../../src/domain/index.ts";
+import { argumentsDigest, createRedactor, Secret } from "../../src/domain/index.ts";
 import { type Keys, type Ledger, openKeys, type RunLease } from "../../src/ledger/index.ts";
 import {
   type ActionEnd,
@@ -58,19 +58,22 @@ const notAsked = (): never => {
 };
 
 /** The command in this process, on the records of this test; with keys read anew, as each process reads them. */
-async function find(...argv: readonly string[]) {
+const find = (...argv: readonly string[]) => audit("find", ...argv);
+
+async function audit(...argv: readonly string[]) {
   const out: string[] = [];
   const err: string[] = [];
   const terminal = {
     out: (text: string) => void out.push(text),
     err: (text: string) => void err.push(text),
     isLive: false,
+    redact: createRedactor([new Secret("planted-secret")]).redact,
     isOutTerminal: false,
     columns: 80,
     readAll: notAsked,
     ask: null,
   };
-  const exitCode = await runCommandLine(["audit", "find", ...argv], {
+  const exitCode = await runCommandLine(["audit", ...argv], {
     terminal,
     version: "0.0.0",
     clock: () => now.ms,
@@ -227,4 +230,16 @@ describe("audit find", () => {
     expect(ended.stderr).toContain(`countersign: ${message}`);
     expect(ended.stderr).toMatch(/^[^\n]+\[USAGE\]\n$/);
   });
+});
+
+it("audit show cuts a long text after its secrets were taken out, and indents none: no half of one is left (SEC-100)", async () => {
+  const canonical = '{"path":"a"}';
+  const result = `${"x".repeat(3_985)}planted-secret${"y".repeat(100)}`;
+  const long = await recordAction(ledger, await newRun(), "succeeded", { raw: canonical, canonical, result });
+
+  const { stdout } = await audit("show", long);
+
+  expect(stdout).toContain(`${"x".repeat(1_000)}[redact`);
+  expect(stdout).toContain(" (cut)");
+  expect(stdout).not.toMatch(/plant|yyyy/);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createProgress } from "../../src/cli/progress.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
+import { createRedactor } from "../../src/domain/index.ts";
 import type { RunEvent } from "../../src/run/index.ts";
 import { aDecision, anOutcome, aReport } from "../support/outcomes.ts";
 
@@ -16,6 +17,7 @@ function shown(events: readonly RunEvent[], change: Partial<Terminal> = {}): str
       text += more;
     },
     isLive: false,
+    redact: createRedactor([]).redact,
     isOutTerminal: false,
     columns: 80,
     readAll: () => Promise.resolve(new Uint8Array()),

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { Secret } from "../../src/domain/index.ts";
+import { showRun } from "../../src/ledger/index.ts";
 import { type GithubPlace, openGithubPlace, type RunningService } from "../support/github-service.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts";
@@ -26,13 +28,25 @@ const planted = {
   file: aToken(),
 };
 
+/** Ordinary words and an address for mail, in the same places: no secrets, but nobody's business either (AUD-84). */
+const plainly = (where: string): string => `quillwort-${where} ${where}@canary.example`;
+const wordsIn = (text: string, sought: readonly string[]): readonly string[] =>
+  sought.filter((where) => text.includes(`quillwort-${where}`) || text.includes(`${where}@canary.example`));
+const places = ["issue", "title", "argument", "path", "result", "error", "content", "summary"];
+/** Nobody published these on purpose: not in the diff, not in the model's own words, not as what was not done (GH-45). */
+const unpublished = ["issue", "title", "argument", "result", "error"];
+
 /** What a careless model does with secrets, but for what it would publish. `live` is one of the service's own. */
 const careless = (live: string): readonly Move[] => [
   call("read_file", { path: `notes/${planted.path}.txt` }),
   call("run_command", { command: `echo ${planted.argument}; printf '%s' ${planted.result}; exit 3` }),
   call("run_command", { command: `echo '${live}'; echo '${base64(live)}' '${reversed(live)}'` }),
   call("run_command", { command: `cat /no/${planted.error} >&2; echo x >${planted.file}; rm ${planted.file}` }),
-  call("create_file", { path: "note.txt", content: "hello\n" }),
+  call("read_file", { path: `notes/${plainly("path")}.txt` }),
+  // What a command prints is put together by it, or its argument would hold it too.
+  call("run_command", { command: `: ${plainly("argument")}; printf 'quillwort-%s %s@canary.example' result result` }),
+  call("run_command", { command: "w=error; cat /no/quillwort-$w $w@canary.example >&2; exit 3" }),
+  call("create_file", { path: "note.txt", content: `hello ${plainly("content")}\n` }),
 ];
 const finish = (title: string, summary: string): Move => call("finish", { title, summary });
 
@@ -41,6 +55,7 @@ let service: RunningService;
 let receiver: OtlpReceiver;
 let model: ModelServer;
 const moves: Move[] = [];
+const pagesToken = letters(32);
 const closing = new AsyncDisposableStack();
 
 beforeAll(async () => {
@@ -55,7 +70,8 @@ beforeAll(async () => {
     timeoutMs: 60_000,
     resource,
   } as const;
-  service = await place.serve({ policiesFolder: place.policiesFor(4), otel });
+  const pages = { port: 0, token: new Secret(pagesToken) };
+  service = await place.serve({ policiesFolder: place.policiesFor(4), otel, pages });
 });
 afterAll(() => closing.disposeAsync());
 
@@ -66,12 +82,13 @@ async function ask(name: string, ...planned: readonly Move[]) {
   await place.addRepository(name, await writeTinyRepository(join(place.countersign.folder, name), files));
   const repository = `acme/${name}`;
   const before = service.events.filter(({ kind }) => kind === "ended").length;
-  const body = `Write a note. My token is ${planted.issue}`;
-  const number = await place.github.openIssue(repository, { title: "A note", body, by: "alice" });
+  const body = `Write a note. My token is ${planted.issue} ${plainly("issue")}`;
+  const number = await place.github.openIssue(repository, { title: `A note ${plainly("title")}`, body, by: "alice" });
   await place.github.label({ repository, number }, "countersign", "alice");
   await service.ended(before + 1);
   const ended = service.events.findLast(({ kind }) => kind === "ended");
   return {
+    runId: ended?.kind === "ended" ? ended.runId : null,
     conclusion: ended?.kind === "ended" ? ended.conclusion : null,
     comments: place.github.read.comments({ repository, number }).map(({ body: text }) => String(text)),
     pulls: await place.github.read.pulls(repository),
@@ -94,12 +111,17 @@ const minted = (): readonly string[] =>
     const { token: one } = (answerBody ?? {}) as { readonly token?: unknown };
     return typeof one === "string" ? [one] : [];
   });
+/** A page as it is given to who has the credential, or to who has none. */
+async function page(path: string, token: string | null): Promise<string> {
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  return (await fetch(new URL(path, service.pagesUrl ?? ""), { headers })).text();
+}
 const disguised = (secret: string): readonly string[] => [secret, base64(secret).slice(0, 40), reversed(secret)];
 
 describe("canaries in a run that opens a pull request (AUD-84, SEC-100, SEC-130)", () => {
   let seen: Awaited<ReturnType<typeof ask>>;
   beforeAll(async () => {
-    seen = await ask("careless", ...careless(place.webhookSecret), finish("A note", "Written."));
+    seen = await ask("careless", ...careless(place.webhookSecret), finish("A note", `Written. ${plainly("summary")}`));
   });
 
   it("keep it from nothing", () => {
@@ -116,6 +138,29 @@ describe("canaries in a run that opens a pull request (AUD-84, SEC-100, SEC-130)
     }
     expect(spans()).toContain("[redacted]");
     expect(spans()).not.toContain("not-shaped-like-one");
+  });
+
+  it("that are no secrets stand in no span, no ledger body, no notice, no export and no page without the credential", async () => {
+    const { store } = place.countersign;
+    if (store === null || seen.runId === null) throw new Error("there is no record of the run");
+    const audited = await showRun(store, seen.runId);
+    const paths = [
+      "/runs",
+      `/runs/${seen.runId}`,
+      ...(audited?.actions ?? []).map((one) => `/actions/${one.action_id}`),
+    ];
+    const closed = await Promise.all(paths.map((path) => page(path, null)));
+    const shown = (await Promise.all(paths.map((path) => page(path, pagesToken)))).join("\n");
+
+    const ways = { spans: spans(), ledger: await ledger(), notices: service.troubles.join("\n") };
+    const silent = { ...ways, exports: JSON.stringify(audited), pages: closed.join("\n") };
+    for (const [way, text] of Object.entries(silent))
+      expect({ way, words: wordsIn(text, places) }).toEqual({ way, words: [] });
+    expect(wordsIn(written(), unpublished)).toEqual([]);
+    // They were there: the model and the operator saw them, and the operator no token.
+    expect(wordsIn(asked(), places)).toEqual(places.slice(0, -1)); // the summary is its last word
+    expect(wordsIn(shown, ["argument", "path", "result", "error", "content", "summary"])).toHaveLength(6);
+    for (const canary of Object.values(planted)) expect(shown.includes(canary)).toBe(false);
   });
 
   it("reach the model where they are only shaped like secrets, and never where they are alive, in any encoding", () => {
@@ -175,7 +220,9 @@ describe("a secret in what would be published (SEC-97, AT-33)", () => {
     const seen = await ask("left-out", call("run_command", { command: script }), finish("A note", "Written."));
 
     expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
-    expect(seen.comments.join("\n")).toContain("what looks like a secret (github-token) in the body");
+    expect(seen.comments.join("\n")).toContain(
+      "what looks like a secret (github-token) in the words of the pull request",
+    );
     expect(written()).not.toContain(token);
   });
 

@@ -4,7 +4,13 @@ import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmFromMarkdown } from "mdast-util-gfm";
 import { gfm } from "micromark-extension-gfm";
 import { describe, expect, it } from "vitest";
-import { cutText, fenced, inert, textLimitBytes } from "../../src/github/index.ts";
+import { createRedactor } from "../../src/domain/index.ts";
+import * as texts from "../../src/github/index.ts";
+
+const { cutText, textLimitBytes } = texts;
+const { redact } = createRedactor([]);
+const inert = (text: string): string => texts.inert(redact(text));
+const fenced = (text: string, language?: string): string => texts.fenced(redact(text), language);
 
 const parse = (text: string) => fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
 const kindsOf = (node: Nodes): readonly string[] => [

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type CliDeps, runCommandLine } from "../../src/cli/index.ts";
+import { createRedactor } from "../../src/domain/index.ts";
 
 /** What one command line told and ended with. */
 export type CommandLine = {
@@ -29,6 +30,7 @@ export async function commandLine(
         onErr(text);
       },
       isLive: false,
+      redact: createRedactor([]).redact,
       isOutTerminal: false,
       columns: 80,
       readAll: notAsked,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunId, Secret } from "../../src/domain/index.ts";
+import { createRedactor, type RunId, Secret } from "../../src/domain/index.ts";
 import { sealCommitted } from "../../src/ledger/index.ts";
 import { type Pages, startPages } from "../../src/web/index.ts";
 import { anEntry, openTestLedger, recordAction, type TestLedger } from "../support/test-ledger.ts";
@@ -17,6 +17,7 @@ let held: TestLedger;
 let pages: Pages;
 let runId: RunId;
 let actionId: string;
+let longActionId: string;
 let nowMs = 0;
 const troubles: string[] = [];
 
@@ -24,7 +25,7 @@ const deps = () => ({
   store,
   keys: held.keys,
   clock: () => nowMs,
-  redact: (text: string) => text.replaceAll("planted-secret", "[redacted]"),
+  redact: createRedactor([new Secret("planted-secret")]).redact,
   onTrouble: (line: string) => void troubles.push(line),
 });
 const settings = { port: 0, token: new Secret(token), publicUrl: "https://pages.example.org/under" };
@@ -33,7 +34,7 @@ beforeAll(async () => {
   store = await openTestStore();
   held = await openTestLedger(store);
   pages = await startPages(deps(), settings);
-  ({ runId, actionId } = await aRun());
+  ({ runId, actionId, longActionId } = await aRun());
 });
 afterAll(async () => {
   await pages[Symbol.asyncDispose]();
@@ -79,7 +80,9 @@ async function aRun() {
   const raw = JSON.stringify({ path: hostile });
   const action = await recordAction(held.ledger, lease, "succeeded", { raw, canonical: raw, result: hostile });
   await recordAction(held.ledger, lease, "denied", { raw, canonical: raw, result: "" });
-  return { runId: lease.runId, actionId: action };
+  const result = `${"x".repeat(19_990)}planted-secret${"y".repeat(100)}`;
+  const long = await recordAction(held.ledger, lease, "succeeded", { raw, canonical: raw, result });
+  return { runId: lease.runId, actionId: action, longActionId: long };
 }
 
 type Sent = { readonly method?: string; readonly headers?: Record<string, string>; readonly at?: Pages };
@@ -246,6 +249,17 @@ describe("what a page shows (SEC-114, AT-37)", () => {
     for (const part of ["Proposed", "Validated", "Effect", "intent_recorded", "succeeded", "allow-all"]) {
       expect(text).toContain(part);
     }
+  });
+
+  it("a long text cut, after its secrets were taken out: no half of one is left (SEC-100)", async () => {
+    nowMs += 3_600_000;
+
+    const { text } = await send(`/actions/${longActionId}`, asOperator());
+
+    expect(text).toContain(`${"x".repeat(1_000)}[red`);
+    expect(text).toContain("(cut)");
+    expect(text).not.toContain("plant");
+    expect(text).not.toContain("yyyy");
   });
 
   it("a patch as a download that no browser shows, without secrets", async () => {

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
-import { type JsonObject, parseRunId, type RunId } from "../../domain/index.ts";
+import { type JsonObject, parseRunId, type RunId, redactTexts } from "../../domain/index.ts";
 import type { Database } from "../../store/index.ts";
-import { answerText } from "./answer-text.ts";
+import { type AnswerFacts, answerText } from "./answer-text.ts";
 import { hostContext } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { reconcileTool, standingWrites, writeAsHost } from "./host-actions.ts";
@@ -24,7 +24,7 @@ export async function answerDelivery(deps: GithubRunDeps, deliveryId: string, si
     .executeTakeFirst();
   const inPlaceOfRun = parseRunId(deliveryId); // GitHub's delivery ids are UUIDs; of another form there is none to answer
   if (row === undefined || row.answer === null || inPlaceOfRun === null) return;
-  const write = writeOf(row);
+  const write = writeOf(deps, row);
   const context = await contextOf(deps, row, inPlaceOfRun);
   if (write === null || context === null) return;
   if ((await reconcileTool(deps, context, write.tool, signal)) === "unknown") return;
@@ -32,7 +32,10 @@ export async function answerDelivery(deps: GithubRunDeps, deliveryId: string, si
   await writeAsHost(deps, context, write, signal);
 }
 
-function writeOf(row: DeliveryRow): { readonly tool: string; readonly args: JsonObject } | null {
+function writeOf(
+  { redactor }: GithubRunDeps,
+  row: DeliveryRow,
+): { readonly tool: string; readonly args: JsonObject } | null {
   const { item_number: issue, comment_id: comment } = row;
   if (issue === null) return null;
   if (row.answer === "confused") {
@@ -40,8 +43,8 @@ function writeOf(row: DeliveryRow): { readonly tool: string; readonly args: Json
     return { tool: "add_reaction", args };
   }
   const { commandCount, id } = row.detail as { readonly commandCount?: number; readonly id?: string };
-  const facts = { code: row.code, runId: row.run_id, commandCount: commandCount ?? 1, id: id ?? null };
-  return { tool: "create_comment", args: { issue, body: answerText(facts) } };
+  const facts: AnswerFacts = { code: row.code, runId: row.run_id, commandCount: commandCount ?? 1, id: id ?? null };
+  return { tool: "create_comment", args: { issue, body: answerText(redactTexts(redactor.redact, facts)) } };
 }
 
 async function contextOf(deps: GithubRunDeps, row: DeliveryRow, inPlaceOfRun: RunId) {

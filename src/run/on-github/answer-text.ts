@@ -1,5 +1,5 @@
-import type { DeliveryCode } from "../../domain/index.ts";
-import { inCode } from "./markdown.ts";
+import type { DeliveryCode, Redacted } from "../../domain/index.ts";
+import { ownInCode } from "./markdown.ts";
 
 /** What a writer is told about a request that started nothing: the cause, and what to do (GH-15). */
 export type AnswerFacts = {
@@ -65,13 +65,13 @@ const commands = [
 const asksForHelp: readonly DeliveryCode[] = ["help", "command_unknown", "command_later"];
 
 /** The answer as a comment, from codes alone: nothing of the comment that it answers is in it. */
-export function answerText({ code, runId, commandCount, id }: AnswerFacts): string {
+export function answerText({ code, runId, commandCount, id }: Redacted<AnswerFacts>): string {
   const known = told[code];
   const lines = [
     known === undefined ? "**Countersign** takes these commands:" : `**Countersign** started nothing: ${known.cause}.`,
     ...(known === undefined ? [] : ["", `What to do: ${known.remedy}.`]),
-    ...(runId === null ? [] : ["", `The run is ${inCode(runId)}: ${inCode(`countersign runs show ${runId}`)}`]),
-    ...(code === "explain_on_command_line" && id !== null ? ["", inCode(`countersign policy explain ${id}`)] : []),
+    ...(runId === null ? [] : ["", `The run is ${ownInCode(runId)}: ${ownInCode(`countersign runs show ${runId}`)}`]),
+    ...(code === "explain_on_command_line" && id !== null ? ["", ownInCode(`countersign policy explain ${id}`)] : []),
     ...(asksForHelp.includes(code) ? ["", ...commands] : []),
     ...(commandCount > 1 ? ["", `The comment holds ${commandCount} commands; the first one counts.`] : []),
   ];

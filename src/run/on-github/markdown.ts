@@ -1,21 +1,33 @@
+import type { Redacted } from "../../domain/index.ts";
+import { inactive } from "../../github/index.ts";
+
 /**
- * A code span that shows the text as it is, whatever it holds (CommonMark 0.31 section 6.1): nothing in it is acted on. Line
- * breaks and controls become spaces; what is not seen or turns the direction of text is shown as `\u{202e}`.
+ * A code span that shows text of others as it is, whatever it holds: nothing in it is acted on, by those who know code and by
+ * those who don't (SEC-115). Line breaks and controls become spaces; what is not seen or turns the direction of text is shown as
+ * `\u{202e}`.
  */
-export function inCode(text: string): string {
-  const line =
-    text
-      .replace(/\p{Cc}+/gu, " ")
-      .replace(unseen, escaped)
-      .trim() || " ";
+export const inCode = (text: Redacted<string>): string => codeSpan(inactive(onOneLine(text) as Redacted<string>));
+
+/** The same for words of our own, such as a command, an id or a digest: each may be copied. */
+export const ownInCode = (text: string): string => codeSpan(onOneLine(text));
+
+/** The same as `inCode` for a cell of a table, where a bar would end it. */
+export const inCell = (text: Redacted<string>): string => inCode(text.replaceAll("|", escaped) as Redacted<string>);
+
+const onOneLine = (text: string): string =>
+  text
+    .replace(/\p{Cc}+/gu, " ")
+    .replace(unseen, escaped)
+    .trim();
+
+/** CommonMark 0.31 section 6.1. */
+function codeSpan(text: string): string {
+  const line = text || " ";
   const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   const pad = line.startsWith("`") || line.endsWith("`") ? " " : "";
   return `${fence}${pad}${line}${pad}${fence}`;
 }
-
-/** The same for a cell of a table, where a bar would end it. */
-export const inCell = (text: string): string => inCode(text.replaceAll("|", escaped));
 
 const unseen = /[\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const escaped = (point: string): string => `\\u{${point.codePointAt(0)?.toString(16)}}`;

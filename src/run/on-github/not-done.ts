@@ -1,3 +1,4 @@
+import type { Redacted } from "../../domain/index.ts";
 import type { AuditedAction } from "../../ledger/index.ts";
 import { inCode } from "./markdown.ts";
 
@@ -37,7 +38,7 @@ export function countByTool(actions: readonly AuditedAction[]): readonly ToolCou
 }
 
 /** One line: what, for which path, and the rule or the code that stood against it. */
-export function notDoneText({ tool, outcome, policyIds, path }: NotDone): string {
+export function notDoneText({ tool, outcome, policyIds, path }: Redacted<NotDone>): string {
   const what = path === null ? inCode(tool) : `${inCode(tool)} of ${inCode(path)}`;
   if (outcome === "denied") return `${what}: denied by ${policyIds.map(inCode).join(", ")}`;
   return `${what}: ${inCode(outcome)}`;

@@ -1,4 +1,4 @@
-import { parseActionId } from "../../domain/index.ts";
+import { mapTexts, parseActionId, redactTexts } from "../../domain/index.ts";
 import type { AuditedAction } from "../../ledger/index.ts";
 import { readActionTexts, showRun } from "../../ledger/index.ts";
 import { removedOf } from "../issue-texts.ts";
@@ -64,23 +64,35 @@ export async function publicationOf(
     withheld,
     checkpoint,
     publicUrl: deps.publicUrl,
+    title: result.end.title,
     summary: result.end.summary,
   };
-  const title = pullRequestTitle(result.end.title, asked.issue);
+  const told = redactTexts(deps.redactor.redact, facts);
+  const title = pullRequestTitle(told.title, asked.issue);
   return {
     session,
     changeSet: authorized,
     repositoryPolicies: session.context.repositoryPolicies,
     base: { ...base, treeSha: session.base.treeSha },
     title,
-    message: commitMessage({ ...facts, title: result.end.title }),
-    body: pullRequestText(facts),
-    said: `${result.end.title}\n${result.end.summary}`,
+    message: commitMessage(told),
+    body: pullRequestText(told),
+    words: textsIn(facts),
     draft: !isVerified || draft === "always",
     conclusion: verdict.conclusion,
-    check: checkText(facts),
+    check: checkText(told),
     diffStat: verdict.diffStat,
   };
+}
+
+/** Each text of plain data on lines of its own. */
+function textsIn(facts: object): string {
+  const texts: string[] = [];
+  mapTexts(facts, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return texts.join("\n");
 }
 
 /** Actions of the run that were not done, with the path they were meant for; the host's reports on GitHub are not among them. */

@@ -21,8 +21,8 @@ export type Publication = {
   readonly title: string;
   readonly message: string;
   readonly body: string;
-  /** The model's own words as it wrote them: what is published of them is cut and broken apart, and could hide a secret so. */
-  readonly said: string;
+  /** All words of others and of the host as they were: of them is made what is published, cut and broken apart. */
+  readonly words: string;
   readonly draft: boolean;
   readonly conclusion: Conclusion;
   /** Of the check run. */
@@ -70,13 +70,13 @@ export async function publish(
 }
 
 /** All that people read of it (SEC-97). */
-const textsOf = ({ branch }: Publisher, { title, message, body, check, said }: Publication) => [
+const textsOf = ({ branch }: Publisher, { title, message, body, check, words }: Publication) => [
   { name: "the branch", text: branch },
   { name: "the title", text: title },
   { name: "the commit message", text: message },
   { name: "the body", text: body },
   { name: "the check run", text: `${check.title}\n${check.summary}` },
-  { name: "the model's title and summary", text: said },
+  { name: "the words of the pull request", text: words },
 ];
 
 /** The write, unless the record shows that it stands. */

@@ -1,8 +1,15 @@
 import type { RemovedCounts } from "../../agent/index.ts";
-import type { Checkpoint, FileChange, RunId, TraceId } from "../../domain/index.ts";
-import { cutText, fenced, inertLine } from "../../github/index.ts";
+import {
+  type Checkpoint,
+  cutRedacted,
+  type FileChange,
+  type Redacted,
+  type RunId,
+  type TraceId,
+} from "../../domain/index.ts";
+import { cutText, fenced, inactiveLines, inertLine } from "../../github/index.ts";
 import type { RunReport, TestRun, WithheldChange } from "../run-report.ts";
-import { cappedList, count, inCell, inCode, inSeconds } from "./markdown.ts";
+import { cappedList, count, inCell, inCode, inSeconds, ownInCode } from "./markdown.ts";
 import { type NotDone, notDoneText, type ToolCount } from "./not-done.ts";
 import { checkpointText } from "./status-text.ts";
 
@@ -43,30 +50,25 @@ const listedAtMost = 50;
 const summaryAtMost = 16_384;
 
 /** The model's title made inert, at most 72 characters; `Fix #n` where it gave none (GH-101). */
-export const pullRequestTitle = (title: string, issue: number | null): string =>
+export const pullRequestTitle = (title: Redacted<string>, issue: number | null): string =>
   titleOr(title, issue === null ? `Change asked for in ${nameOf(issue)}` : `Fix #${issue}`);
 
 const nameOf = (issue: number | null): string => (issue === null ? "a local file" : `#${issue}`);
 
-function titleOr(title: string, otherwise: string): string {
+function titleOr(title: Redacted<string>, otherwise: string): string {
   const line = inertLine(title);
-  return line === "" ? otherwise : shortened(line, titleLength);
-}
-
-function shortened(line: string, most: number): string {
-  const points = Array.from(line);
-  return points.length <= most ? line : `${points.slice(0, most - 1).join("")}…`;
+  return line === "" ? otherwise : cutRedacted(line, titleLength);
 }
 
 /** Subject, reason and the trailers that lead back to the record (GH-83). */
 export function commitMessage(
-  facts: Pick<PullRequestTextFacts, "runId" | "traceId" | "issue" | "cause"> & { readonly title: string },
+  facts: Redacted<Pick<PullRequestTextFacts, "runId" | "traceId" | "issue" | "cause"> & { readonly title: string }>,
 ): string {
   const { runId, traceId, issue, cause, title } = facts;
   return [
     titleOr(title, `Change asked for in ${nameOf(issue)}`), // on the default branch a keyword of ours would close the issue
     "",
-    `Asked for in ${nameOf(issue)}. Checked by the host: ${shortened(inertLine(cause), reasonLength)}.`,
+    `Asked for in ${nameOf(issue)}. Checked by the host: ${cutRedacted(inertLine(cause), reasonLength)}.`,
     "",
     `Countersign-Run: ${runId}`,
     `Countersign-Trace: ${traceId}`,
@@ -75,7 +77,7 @@ export function commitMessage(
 }
 
 /** The body, cut to what GitHub takes; only the host writes keywords and references in it (SEC-115). */
-export function pullRequestText(facts: PullRequestTextFacts): string {
+export function pullRequestText(facts: Redacted<PullRequestTextFacts>): string {
   const { runId, issue, isVerified, cause } = facts;
   const lines = [
     `${isVerified ? "**Verified**" : "**Not verified**"}: ${inCode(cause)}`,
@@ -91,7 +93,7 @@ export function pullRequestText(facts: PullRequestTextFacts): string {
   return cutText(lines.join("\n"), `countersign runs show ${runId}`);
 }
 
-function asked(facts: PullRequestTextFacts): readonly string[] {
+function asked(facts: Redacted<PullRequestTextFacts>): readonly string[] {
   return ["", "### What was asked", "", askedLine(facts), ...hiddenLines(facts.hiddenRemoved)];
 }
 
@@ -104,24 +106,24 @@ function hiddenLines(removed: RemovedCounts): readonly string[] {
   return ["", `${count(total, "hidden item")} removed from the text before the model saw it: ${listed}.`];
 }
 
-function askedLine({ issue, requester, event, askedAt, textDigest }: PullRequestTextFacts): string {
+function askedLine({ issue, requester, event, askedAt, textDigest }: Redacted<PullRequestTextFacts>): string {
   const { login, id } = requester;
-  const how = `at ${inCode(askedAt)} by ${inCode(event)}`;
+  const how = `at ${ownInCode(askedAt)} by ${inCode(event)}`;
   if (issue !== null) {
     const by = `${inCode(login)} (id ${inCode(id)})`;
-    return `Asked for by ${by} ${how}. The text of the issue as it was then was used; SHA-256 ${inCode(textDigest)}.`;
+    return `Asked for by ${by} ${how}. The text of the issue as it was then was used; SHA-256 ${ownInCode(textDigest)}.`;
   }
   // Who that is on their machine is nobody's business here: the record knows.
-  return `Asked for by the local user ${inCode(id)} ${how}. The issue is a file of that user's and not on GitHub; SHA-256 ${inCode(textDigest)}.`;
+  return `Asked for by the local user ${inCode(id)} ${how}. The issue is a file of that user's and not on GitHub; SHA-256 ${ownInCode(textDigest)}.`;
 }
 
-function changed({ base, behindBy, changes, diffStat }: PullRequestTextFacts): readonly string[] {
+function changed({ base, behindBy, changes, diffStat }: Redacted<PullRequestTextFacts>): readonly string[] {
   const behind = behindBy === 0 ? "" : `; the branch has gone on by ${count(behindBy, "commit")} since`;
   return [
     "",
     "### What changed",
     "",
-    `${count(diffStat.files, "file")}, +${diffStat.added} -${diffStat.removed}, on ${inCode(base.branch)} at ${inCode(base.sha)}${behind}.`,
+    `${count(diffStat.files, "file")}, +${diffStat.added} -${diffStat.removed}, on ${inCode(base.branch)} at ${ownInCode(base.sha)}${behind}.`,
     "",
     ...cappedList(
       changes.map((change) => `${inCode(change.path)} (${changeWord(change)})`),
@@ -130,14 +132,14 @@ function changed({ base, behindBy, changes, diffStat }: PullRequestTextFacts): r
   ];
 }
 
-function changeWord({ before, after }: Pick<FileChange, "before" | "after">): string {
+function changeWord({ before, after }: Redacted<Pick<FileChange, "before" | "after">>): string {
   if (after === null) return "deleted";
   return before === null ? "added" : "changed";
 }
 
-function tested({ command, derived, before, after }: RunReport["tests"]): readonly string[] {
+function tested({ command, derived, before, after }: Redacted<RunReport["tests"]>): readonly string[] {
   if (command === null) return ["", "### Tests", "", "The repository names no verify command: nothing was run."];
-  const row = (name: string, run: TestRun | null): string =>
+  const row = (name: string, run: Redacted<TestRun> | null): string =>
     `| ${name} | ${run === null ? "not run | | | " : testCells(run)} |`;
   return [
     "",
@@ -152,16 +154,16 @@ function tested({ command, derived, before, after }: RunReport["tests"]): readon
   ];
 }
 
-function testCells(run: TestRun): string {
+function testCells(run: Redacted<TestRun>): string {
   return `${exitText(run)} | ${run.passedCount ?? ""} | ${run.failedCount ?? ""} | ${inSeconds(run.durationMs)}`;
 }
 
-function exitText({ missing, timedOut, exitCode }: TestRun): string {
+function exitText({ missing, timedOut, exitCode }: Redacted<TestRun>): string {
   if (missing !== null) return "could not be run";
   return timedOut ? "timed out" : String(exitCode ?? "none");
 }
 
-function acted({ actions, notDone }: PullRequestTextFacts): readonly string[] {
+function acted({ actions, notDone }: Redacted<PullRequestTextFacts>): readonly string[] {
   return [
     "",
     "### Actions",
@@ -177,7 +179,7 @@ function acted({ actions, notDone }: PullRequestTextFacts): readonly string[] {
   ];
 }
 
-function notPublished({ leftOut, withheld }: PullRequestTextFacts): readonly string[] {
+function notPublished({ leftOut, withheld }: Redacted<PullRequestTextFacts>): readonly string[] {
   if (leftOut.length + withheld.length === 0) return [];
   const items = [
     ...leftOut.map((path) => `${inCode(path)}: no authorized action wrote it`),
@@ -186,13 +188,13 @@ function notPublished({ leftOut, withheld }: PullRequestTextFacts): readonly str
   return ["", "### Left out of this pull request", "", ...cappedList(items, listedAtMost)];
 }
 
-function recorded({ runId, traceId, checkpoint, publicUrl }: PullRequestTextFacts): readonly string[] {
+function recorded({ runId, traceId, checkpoint, publicUrl }: Redacted<PullRequestTextFacts>): readonly string[] {
   return [
     "",
     "### Record",
     "",
     ...(publicUrl === null ? [] : [`[What happened in this run](${publicUrl}/runs/${runId})`, ""]),
-    `Run ${inCode(runId)}, trace ${inCode(traceId)}. Before publishing: ${checkpointText(checkpoint)}.`,
+    `Run ${ownInCode(runId)}, trace ${ownInCode(traceId)}. Before publishing: ${checkpointText(checkpoint)}.`,
     "",
     "```sh",
     `countersign runs show ${runId}`,
@@ -202,8 +204,9 @@ function recorded({ runId, traceId, checkpoint, publicUrl }: PullRequestTextFact
   ];
 }
 
-function summarized({ summary, runId }: PullRequestTextFacts): readonly string[] {
+function summarized({ summary, runId }: Redacted<PullRequestTextFacts>): readonly string[] {
   if (summary.trim() === "") return [];
-  const cut = cutText(summary, `countersign runs show ${runId}`, summaryAtMost);
+  const inactive = inactiveLines(summary);
+  const cut = cutText(inactive, `countersign runs show ${runId}`, summaryAtMost) as Redacted<string>;
   return ["", "### The model's summary", "", "Written by the model and checked by nobody:", "", fenced(cut)];
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../domain/index.ts";
+import { type JsonObject, redactTexts } from "../../domain/index.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
@@ -33,6 +33,7 @@ type Comment = {
 };
 
 export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise<Reporter> {
+  const textOf = (told: StatusFacts): string => statusText(redactTexts(deps.redactor.redact, told));
   const never = new AbortController().signal; // each write has a deadline of its own
   const comment = await knownComment(deps, job);
   let facts = firstFacts(deps, job);
@@ -49,8 +50,7 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
     isWaiting = true;
     enqueue(async () => {
       isWaiting = false;
-      if (!comment.isRefused)
-        await bring(deps, job, comment, { text: statusText(facts), isLast: false, signal: never });
+      if (!comment.isRefused) await bring(deps, job, comment, { text: textOf(facts), isLast: false, signal: never });
     });
   };
   const settled = async (): Promise<void> => {
@@ -71,7 +71,7 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
       facts = { ...facts, used, end };
       await settled();
       comment.isRefused = false;
-      await bring(deps, job, comment, { text: statusText(facts), isLast: true, signal: never });
+      await bring(deps, job, comment, { text: textOf(facts), isLast: true, signal: never });
     },
   };
 }

@@ -1,8 +1,8 @@
-import type { Budget, Checkpoint, Conclusion, RunId, TraceId, TriggerVerb } from "../../domain/index.ts";
+import type { Budget, Checkpoint, Conclusion, Redacted, RunId, TraceId, TriggerVerb } from "../../domain/index.ts";
 import { cutText } from "../../github/index.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { RunReport, WithheldChange } from "../run-report.ts";
-import { cappedList, count, inCode, inDigits, inSeconds } from "./markdown.ts";
+import { cappedList, count, inCode, inDigits, inSeconds, ownInCode } from "./markdown.ts";
 import { type NotDone, notDoneText } from "./not-done.ts";
 
 /** What the status comment says of a run; all of it known to the host (GH-42, GH-45). */
@@ -62,13 +62,13 @@ const conclusions: Readonly<Record<Conclusion, string>> = {
 const listedAtMost = 20;
 
 /** The status comment, from facts alone: it mentions nobody, and nothing in it is acted on by GitHub (SEC-115). */
-export function statusText(facts: StatusFacts): string {
+export function statusText(facts: Redacted<StatusFacts>): string {
   const { end } = facts;
   const lines = end === null ? underWay(facts) : ended(facts, end);
   return cutText([...lines, "", ...howToLook(facts)].join("\n"), `countersign runs show ${facts.runId}`);
 }
 
-function underWay(facts: StatusFacts): readonly string[] {
+function underWay(facts: Redacted<StatusFacts>): readonly string[] {
   const { limits, used, base, attempt } = facts;
   const left =
     limits === null
@@ -80,7 +80,7 @@ function underWay(facts: StatusFacts): readonly string[] {
     `**Countersign** is ${phases[facts.phase]}.`,
     "",
     `- asked for by ${inCode(facts.requestedBy)}`,
-    ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${inCode(base.sha)}`]),
+    ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${ownInCode(base.sha)}`]),
     `- spent: ${spentText(facts)}`,
     ...left,
     ...(attempt === 0 ? [] : [`- taken up again ${count(attempt, "time")} after its worker was lost`]),
@@ -88,15 +88,15 @@ function underWay(facts: StatusFacts): readonly string[] {
   ];
 }
 
-const howToStop = ({ byLabel }: StatusFacts): string =>
+const howToStop = ({ byLabel }: Redacted<StatusFacts>): string =>
   byLabel ? "remove the label, or comment `/countersign stop`" : "comment `/countersign stop`, or close the issue";
 
-function spentText({ used }: StatusFacts): string {
+function spentText({ used }: Redacted<StatusFacts>): string {
   const { turns, inputTokens, outputTokens } = used;
   return `${count(turns, "turn")}, ${inDigits(inputTokens)} tokens in, ${inDigits(outputTokens)} out`;
 }
 
-function ended(facts: StatusFacts, end: StatusEnd): readonly string[] {
+function ended(facts: Redacted<StatusFacts>, end: Redacted<StatusEnd>): readonly string[] {
   const { base, requestedBy } = facts;
   return [
     `**Countersign** ${conclusions[end.conclusion]}: ${inCode(end.cause)}`,
@@ -105,11 +105,11 @@ function ended(facts: StatusFacts, end: StatusEnd): readonly string[] {
     ...(end.remedy === null ? [] : [`- what to do: ${inCode(end.remedy)}`]),
     ...(end.patchKept === null || end.pullRequest !== null
       ? []
-      : [`- kept: the change so far; print it with ${inCode(end.patchKept)}`]),
+      : [`- kept: the change so far; print it with ${ownInCode(end.patchKept)}`]),
     `- asked for by ${inCode(requestedBy)}`,
-    ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${inCode(base.sha)}`]),
+    ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${ownInCode(base.sha)}`]),
     `- spent: ${spentText(facts)}, ${inSeconds(end.durationMs)}`,
-    `- conclusion: ${inCode(end.conclusion)}`,
+    `- conclusion: ${ownInCode(end.conclusion)}`,
     ...section("Not done, and why", end.notDone.map(notDoneText)),
     ...section("Changed but not published", [
       ...end.leftOut.map((path) => `${inCode(path)}: no authorized action wrote it`),
@@ -119,19 +119,19 @@ function ended(facts: StatusFacts, end: StatusEnd): readonly string[] {
   ];
 }
 
-const openedText = ({ number, isDraft, isConfirmed }: NonNullable<StatusEnd["pullRequest"]>): string =>
+const openedText = ({ number, isDraft, isConfirmed }: NonNullable<Redacted<StatusEnd>["pullRequest"]>): string =>
   `#${number}${isDraft ? " (draft)" : ""}${isConfirmed ? "" : " (not confirmed: GitHub could not be asked again)"}`;
 
-export const checkpointText = ({ origin, size, rootHash }: Checkpoint): string =>
-  `Ledger ${inCode(origin)}: ${count(size, "entry").replace("entrys", "entries")}, root ${inCode(rootHash)}`;
+export const checkpointText = ({ origin, size, rootHash }: Redacted<Checkpoint>): string =>
+  `Ledger ${inCode(origin)}: ${count(size, "entry").replace("entrys", "entries")}, root ${ownInCode(rootHash)}`;
 
 function section(title: string, items: readonly string[]): readonly string[] {
   return items.length === 0 ? [] : ["", `${title}:`, "", ...cappedList(items, listedAtMost)];
 }
 
-function howToLook({ runId, traceId, publicUrl }: StatusFacts): readonly string[] {
+function howToLook({ runId, traceId, publicUrl }: Redacted<StatusFacts>): readonly string[] {
   return [
     ...(publicUrl === null ? [] : [`[What happened in this run](${publicUrl}/runs/${runId})`, ""]),
-    `Run ${inCode(runId)}, trace ${inCode(traceId)}. To look at it: ${inCode(`countersign runs show ${runId}`)}`,
+    `Run ${ownInCode(runId)}, trace ${ownInCode(traceId)}. To look at it: ${ownInCode(`countersign runs show ${runId}`)}`,
   ];
 }

@@ -5,15 +5,16 @@ import { gfmFromMarkdown } from "mdast-util-gfm";
 import { gfm } from "micromark-extension-gfm";
 import { describe, expect, it } from "vitest";
 import { newRunId, type TraceId } from "../../../src/domain/index.ts";
-import { answerText } from "../../../src/run/on-github/answer-text.ts";
-import { checkText } from "../../../src/run/on-github/check-text.ts";
+import type { PullRequestTextFacts } from "../../../src/run/on-github/pull-request-text.ts";
+import type { StatusFacts } from "../../../src/run/on-github/status-text.ts";
 import {
+  answerText,
+  checkText,
   commitMessage,
-  type PullRequestTextFacts,
   pullRequestText,
   pullRequestTitle,
-} from "../../../src/run/on-github/pull-request-text.ts";
-import { type StatusFacts, statusText } from "../../../src/run/on-github/status-text.ts";
+  statusText,
+} from "./outgoing-texts.ts";
 
 const runId = newRunId({ clock: () => 0, randomBytes: (count: number) => new Uint8Array(count) });
 const traceId = "0123456789abcdef0123456789abcdef" as TraceId;

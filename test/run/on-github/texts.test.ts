@@ -1,16 +1,17 @@
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { describe, expect, it } from "vitest";
 import { newRunId, type TraceId } from "../../../src/domain/index.ts";
-import { checkText } from "../../../src/run/on-github/check-text.ts";
-import { inCode } from "../../../src/run/on-github/markdown.ts";
-import { notDoneText } from "../../../src/run/on-github/not-done.ts";
+import type { PullRequestTextFacts } from "../../../src/run/on-github/pull-request-text.ts";
+import type { StatusFacts } from "../../../src/run/on-github/status-text.ts";
 import {
+  checkText,
   commitMessage,
-  type PullRequestTextFacts,
+  inCode,
+  notDoneText,
   pullRequestText,
   pullRequestTitle,
-} from "../../../src/run/on-github/pull-request-text.ts";
-import { type StatusFacts, statusText } from "../../../src/run/on-github/status-text.ts";
+  statusText,
+} from "./outgoing-texts.ts";
 
 const ids = { clock: () => 0, randomBytes: (count: number) => new Uint8Array(count) };
 const runId = newRunId(ids);
@@ -247,5 +248,7 @@ it.each([
 it("keeps a tool's name in its cell, whatever is in it", () => {
   const actions = [{ tool: "x|@octocat|`", done: 1, denied: 0, refused: 0, other: 0 }];
 
-  expect(pullRequestText({ ...facts, actions })).toContain("\n| `` x\\u{7c}@octocat\\u{7c}` `` | 1 | 0 | 0 | 0 |\n");
+  expect(pullRequestText({ ...facts, actions })).toContain(
+    "\n| `` x\\u{7c}@\u200boctocat\\u{7c}` `` | 1 | 0 | 0 | 0 |\n",
+  );
 });
