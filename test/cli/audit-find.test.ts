@@ -88,6 +88,7 @@ async function find(...argv: readonly string[]) {
       keys: await openKeys({ randomBytes }, test.keysFolder),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
+    policiesFolder: "/",
     openRuns: notAsked,
     examine: notAsked,
     bench: notAsked,
