@@ -78,11 +78,11 @@ function unlisted(what: string, names: readonly string[], known: readonly string
   return { what, name, help: near === null ? `use one of ${known.join(", ")}` : `did you mean \`${near}\`?` };
 }
 
-/** The nearest name within a third of its letters, whatever the case; null where none is near. */
+/** The nearest name, whatever the case, within two letters or a third of them; null where none is near. */
 function closest(name: string, known: readonly string[]): string | null {
   const ranked = known
     .map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }))
-    .filter(({ one, distance }) => distance <= Math.max(1, Math.floor(one.length / 3)))
+    .filter(({ one, distance }) => distance <= Math.max(2, Math.floor(one.length / 3)))
     .sort((first, second) => first.distance - second.distance);
   return ranked[0]?.one ?? null;
 }

@@ -114,7 +114,7 @@ describe("what goes out to GitHub (AT-34, SEC-115)", () => {
     expect(pullRequestText({ ...facts, hiddenRemoved: {} })).not.toContain("hidden item");
   });
 
-  it("names what was refused with its path and its rules", () => {
+  it("names what was refused with its path, its rules and their advice (AUD-30)", () => {
     const text = notDoneText({
       tool: "edit_file",
       outcome: "denied",
@@ -123,7 +123,7 @@ describe("what goes out to GitHub (AT-34, SEC-115)", () => {
       path: "a.js",
     });
 
-    expect(text).toBe("`edit_file` of `a.js`: denied by `floor:git`, `mine`");
+    expect(text).toBe("`edit_file` of `a.js`: denied by `floor:git`, `mine` (`ask *us*`)");
   });
 
   it("says in its first line whether it is verified, and then only refers to the issue", () => {
