@@ -1,16 +1,9 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { newDecisionId } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
-import {
-  loadOperatorSettings,
-  loadPolicies,
-  type PolicyEngine,
-  reachOf,
-  readPolicyCases,
-  runPolicyCases,
-} from "../policy/index.ts";
+import { loadOperatorSettings, reachOf, readPolicyCases, runPolicyCases } from "../policy/index.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
+import { loadSet } from "./load-set.ts";
 import { addReplayCommands } from "./policy-replay.ts";
 import { casesJson, casesText, reachJson, reachText } from "./policy-view.ts";
 import { plain } from "./terminal.ts";
@@ -42,10 +35,6 @@ export function addPolicyCommands(program: Command, deps: CliDeps, finish: (exit
 
 const folderOf = (deps: CliDeps, folder: string | undefined): string =>
   folder === undefined ? deps.policiesFolder : resolve(deps.folder, folder);
-
-/** A set as it decides in service, but for the clock: what a busy machine does is no property of a set. */
-export const loadSet = (deps: CliDeps, folder: string): Promise<PolicyEngine> =>
-  loadPolicies({ clock: () => 0, newDecisionId: () => newDecisionId(deps) }, folder, [...createCatalogue().values()]);
 
 async function check(deps: CliDeps, folder: string, isJson: boolean): Promise<number> {
   const engine = await loadSet(deps, folder);

@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { CountersignError, type JsonObject, newDecisionId, parseActionId } from "../domain/index.ts";
+import { CountersignError, type JsonObject, parseActionId } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
 import { type RecordedDecision, readActionEntries, readDecisionsOn, readDecisionsSince } from "../ledger/index.ts";
-import { loadPolicies, type PolicyEngine } from "../policy/index.ts";
+import type { PolicyEngine } from "../policy/index.ts";
 import { type Answer, createReplay, type Replay, type Replayed, recordedAnswer } from "../run/index.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { explanationJson, explanationText } from "./explain-view.ts";
+import { loadSet, policyDepsOf } from "./load-set.ts";
 import { sinceForms, sinceMsOf } from "./since.ts";
 import { inLine, plain } from "./terminal.ts";
 
@@ -31,11 +32,8 @@ export function addReplayCommands(policy: Command, deps: CliDeps, finish: (exitC
     );
 }
 
-/** What replays decide by: a clock that stands still, since a slow machine is no part of what was asked. */
-const policyDeps = (deps: CliDeps) => ({ clock: () => 0, newDecisionId: () => newDecisionId(deps) });
-
 const replayOf = (deps: CliDeps, records: Records): Replay =>
-  createReplay({ ...records, catalogue: createCatalogue(), policies: policyDeps(deps) });
+  createReplay({ ...records, catalogue: createCatalogue(), policies: policyDepsOf(deps) });
 
 async function explain(deps: CliDeps, text: string, isJson: boolean): Promise<number> {
   await using records = await deps.openRecords();
@@ -65,10 +63,7 @@ async function replay(
   { since, with: folder, json }: JsonOption & { readonly since: string; readonly with?: string },
 ): Promise<number> {
   const sinceMs = sinceMsOf(since, deps.clock());
-  const other =
-    folder === undefined
-      ? null
-      : await loadPolicies(policyDeps(deps), resolve(deps.folder, folder), [...createCatalogue().values()]);
+  const other = folder === undefined ? null : await loadSet(deps, resolve(deps.folder, folder));
   await using records = await deps.openRecords();
   const decisions = readDecisionsSince(records, sinceMs);
   const { counts, differences } = await compare(replayOf(deps, records), decisions, other);

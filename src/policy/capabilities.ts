@@ -27,8 +27,6 @@ export const capabilities = [
 ] as const;
 export type Capability = (typeof capabilities)[number];
 
-export const isCapability = (text: string): text is Capability => (capabilities as readonly string[]).includes(text);
-
 /** One way of using an action: what it takes beforehand, and what it gives. */
 export type CapabilityWay = {
   readonly needs?: readonly Capability[];

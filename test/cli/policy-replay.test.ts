@@ -36,8 +36,9 @@ describe("decisions made again from their record (AUD-25, AUD-31)", () => {
     await keepPolicySet({ ...gateway, clock: () => startOfTime });
   });
 
-  const policy = (...argv: readonly string[]) =>
-    commandLine(["policy", ...argv], {
+  const policy = (...argv: readonly string[]) => command("policy", ...argv);
+  const command = (...argv: readonly string[]) =>
+    commandLine(argv, {
       clock: () => gateway.log.now.ms,
       openRecords: async () => ({
         store: gateway.store,
@@ -102,7 +103,10 @@ describe("decisions made again from their record (AUD-25, AUD-31)", () => {
     expect(no.out).toContain("advice      repository:no-b: the repository says: Ask us.\n");
     expect(no.out).toContain("again       the same answer\n");
     expect(yes.out).toMatch(/require_approval by dangerous, manifest[\s\S]*@id\("dangerous"\)[\s\S]*allow by writes/);
-    expect(denied.text).toContain("Ask us."); // AUD-30: the model is shown it as its remedy
+    // AUD-30: the model is shown it as its remedy, and so is whoever asks afterwards.
+    expect(denied.text).toContain("the repository says: Ask us.");
+    const shown = await command("audit", "show", denied.actionId);
+    expect(shown.out).toContain("advice      repository:no-b: the repository says: Ask us.\n");
   });
 
   it("of an action that is not there are none, and the message says how to list them", async () => {

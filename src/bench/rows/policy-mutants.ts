@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { canonicalBytes } from "../../domain/index.ts";
 import { createCatalogue } from "../../gateway/index.ts";
 import {
@@ -36,15 +37,23 @@ export const policyMutantsRow: Row = {
       const engine = await loadPolicies(policyDeps, folder, catalogue);
       const cases = (await readPolicyCases(folder)).filter(({ request }) => engine.tools.has(request.tool));
       const mutants = mutantsFor(engine, size);
-      const survivors = survivingMutants(policyDeps, engine, mutants, cases);
-      signal.throwIfAborted();
+      const survivors: (typeof mutants)[number][] = [];
+      for (const mutant of mutants) {
+        await breathe(signal);
+        survivors.push(...survivingMutants(policyDeps, engine, [mutant], cases));
+      }
       for (const { policyId, fault } of survivors) deps.progress(`${set}: no case tells \`${policyId}\` (${fault})`);
       const killed = (100 * (mutants.length - survivors.length)) / mutants.length;
       figures.push(figure(`${set}: killed of ${mutants.length} mutants`, "%", [killed], atLeastKilled));
       const made = Math.ceil(decisionsMade[size] / sets.length);
       const recorded = compileRecordedPolicies(policyDeps, engine.policyText, catalogue);
       figures.push(
-        figure(`${set}: decisions made again`, "%", [shareAgain(engine, recorded, cases, made)], equal(100)),
+        figure(
+          `${set}: decisions made again`,
+          "%",
+          [await shareAgain({ engine, recorded, cases, made }, signal)],
+          equal(100),
+        ),
       );
     }
     return figures;
@@ -60,11 +69,19 @@ function mutantsFor(engine: PolicyEngine, size: Size): ReturnType<typeof policyM
   return byPolicy.flatMap((its, at) => its[at % its.length] ?? []);
 }
 
-function shareAgain(engine: PolicyEngine, recorded: PolicyEngine, cases: readonly PolicyCase[], made: number): number {
+type Again = {
+  readonly engine: PolicyEngine;
+  readonly recorded: PolicyEngine;
+  readonly cases: readonly PolicyCase[];
+  readonly made: number;
+};
+
+async function shareAgain({ engine, recorded, cases, made }: Again, signal: AbortSignal): Promise<number> {
   let same = 0;
   for (let at = 0; at < made; at += 1) {
     const request = cases[at % cases.length]?.request;
     if (request === undefined) break;
+    if (at % 500 === 0) await breathe(signal);
     const first = engine.authorize([{ ...request, attempt: Math.floor(at / cases.length) }], noRepositoryPolicies);
     const bytes = canonicalBytes(first.requests);
     const read = JSON.parse(new TextDecoder().decode(bytes)) as readonly AuthorizationRequest[];
@@ -74,4 +91,10 @@ function shareAgain(engine: PolicyEngine, recorded: PolicyEngine, cases: readonl
     }
   }
   return (100 * same) / made;
+}
+
+/** Decisions are made in one go: a signal is heard between them alone. */
+async function breathe(signal: AbortSignal): Promise<void> {
+  await setImmediate();
+  signal.throwIfAborted();
 }
