@@ -154,6 +154,7 @@ function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, s
     folder: process.cwd(),
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
+    policiesFolder: config.policiesFolder,
     openPublishing: async (address, hooks) => {
       const publishing = {
         ...createModel(deps, config),

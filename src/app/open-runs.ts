@@ -14,7 +14,14 @@ import {
   startSpanSender,
 } from "../ledger/index.ts";
 import { loadOperatorSettings, loadPolicies, type PolicyEngine } from "../policy/index.ts";
-import { type AskApproval, type RunDeps, type RunEvent, type ServerPlace, settleInterrupted } from "../run/index.ts";
+import {
+  type AskApproval,
+  keepPolicySet,
+  type RunDeps,
+  type RunEvent,
+  type ServerPlace,
+  settleInterrupted,
+} from "../run/index.ts";
 import {
   makeHome,
   openStore,
@@ -117,6 +124,7 @@ async function openAll(
     openPages: (runId) => openPages(settings.home, runId),
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };
+  await keepPolicySet(runs);
   if (settings.otel) sendSpans(undo, { ...deps, store }, { ...settings.otel, publicUrl: null });
   for (const line of await settleInterrupted(runs, signal)) deps.notice(line);
   const close = undo.move();

@@ -13,6 +13,7 @@ import { loopRow } from "./rows/loop.ts";
 import { merkleRow } from "./rows/merkle.ts";
 import { outputRow } from "./rows/output.ts";
 import { performRow } from "./rows/perform.ts";
+import { policyMutantsRow } from "./rows/policy-mutants.ts";
 import { redactorRow } from "./rows/redactor.ts";
 import type { Row } from "./rows/row.ts";
 import { sandboxRow } from "./rows/sandbox.ts";
@@ -30,6 +31,7 @@ const rows: readonly Row[] = [
   appendRow,
   performRow,
   decisionRow,
+  policyMutantsRow,
   redactorRow,
   bookkeepingRow,
   verifyRow,

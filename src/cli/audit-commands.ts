@@ -14,7 +14,16 @@ import {
   parseStrictJson,
   type Requester,
 } from "../domain/index.ts";
-import { type AuditedRun, readActionTexts, readRunTexts, showAction, showRun, verifyStored } from "../ledger/index.ts";
+import {
+  type AuditedRun,
+  adviceOf,
+  type OpenedText,
+  readActionTexts,
+  readRunTexts,
+  showAction,
+  showRun,
+  verifyStored,
+} from "../ledger/index.ts";
 import { allowedText, auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { addFindCommand } from "./find-command.ts";
@@ -82,6 +91,13 @@ const policiesText = (ids: readonly string[]): string => {
   return `${ids.length === 1 ? "policy" : "policies"} ${ids.map((id) => `\`${id}\``).join(", ")}`;
 };
 
+/** The newest decision's advice, a line for each policy that has some. */
+function adviceLines(texts: readonly OpenedText[]): readonly string[] {
+  const advice = texts.findLast(({ field }) => field === "advice");
+  if (advice === undefined) return [];
+  return Object.entries(adviceOf(advice)).map(([id, text]) => `advice      ${inLine(`${id}: ${text}`)}`);
+}
+
 async function actionText(
   terminal: Pick<Terminal, "redact">,
   records: Records,
@@ -102,6 +118,7 @@ async function actionText(
     `proposed    ${text("raw")}`,
     `validated   ${text("arguments")}`,
     `authorized  ${allowedText(action.event.allowed)}, by ${inLine(policiesText(action.policy_ids))}`,
+    ...adviceLines(texts),
     `effect      ${action.event.outcome} (${action.state})`,
     `result      ${text("result")}`,
     `digest      ${action.arguments_digest ?? "-"}`,

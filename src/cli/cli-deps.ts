@@ -80,6 +80,8 @@ export type CliDeps = {
   /** The person at the terminal. */
   readonly requester: Requester;
   readonly openRecords: () => Promise<Records>;
+  /** The operator's, where a command names no other folder. */
+  readonly policiesFolder: string;
   readonly openRuns: (hooks: RunHooks) => Promise<RunDeps & AsyncDisposable>;
   /** The same for the repository at an address on GitHub, with the App that is configured. */
   readonly openPublishing: (

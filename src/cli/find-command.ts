@@ -13,6 +13,7 @@ import {
 import { type ActionFilter, type FoundAction, type FoundActions, findActions } from "../ledger/index.ts";
 import { allowedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
+import { sinceForms, sinceMsOf } from "./since.ts";
 import { plain, table } from "./terminal.ts";
 
 type FindOptions = {
@@ -41,10 +42,7 @@ export function addFindCommand(audit: Command, deps: CliDeps, finish: (exitCode:
     .option("--arguments <file>", "with exactly these arguments: a JSON file, or `-` for standard input")
     .option("--actor <actor>", "proposed by: `run` (any model), `run:<id>`, `system`, `person:<reference>`")
     .option("--tool <tool>", "of one tool")
-    .option(
-      "--since <time>",
-      "proposed since: `2026-01-31`, `2026-01-31T09:00:00Z`, or so long ago: `90m`, `12h`, `7d`",
-    )
+    .option("--since <time>", `proposed since: ${sinceForms}`)
     .option("--json", "print one JSON array")
     .action(async (options: FindOptions) => finish(await find(deps, options)));
 }
@@ -114,18 +112,6 @@ function actorOf(text: string): string {
   if (/^(system|run|person)$|^run:[0-9a-f-]{36}$|^person:[\w-]{1,64}$/.test(text)) return text;
   const expected = "`run`, `run:<id>`, `system` or `person:<reference>`";
   throw new CountersignError("USAGE", `--actor: got \`${text}\`, expected ${expected}`);
-}
-
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function sinceMsOf(text: string, nowMs: number): number {
-  const ago = /^(\d{1,6})([mhd])$/.exec(text);
-  if (ago !== null) return nowMs - Number(ago[1]) * (unitMs[ago[2] ?? ""] ?? 0);
-  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  const timeMs = isTime ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(timeMs)) return timeMs;
-  const expected = "a day, a time with its zone, or so long ago such as `12h`";
-  throw new CountersignError("USAGE", `--since: got \`${text}\`, expected ${expected}`);
 }
 
 async function readArguments(deps: CliDeps, file: string): Promise<Uint8Array> {

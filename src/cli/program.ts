@@ -6,6 +6,7 @@ import type { CliDeps } from "./cli-deps.ts";
 import { addDemoCommand } from "./demo-command.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { addKillSwitchCommands } from "./kill-switch-commands.ts";
+import { addPolicyCommands } from "./policy-commands.ts";
 import { addRunCommand } from "./run-command.ts";
 import { addRunsCommands } from "./runs-commands.ts";
 import { addSchemasCommand } from "./schemas-command.ts";
@@ -97,6 +98,7 @@ function createProgram(deps: CliDeps, finish: (exitCode: number) => void): Comma
   addRunCommand(program, deps, finish);
   addDoctorCommand(program, deps, finish);
   addAuditCommands(program, deps, finish);
+  addPolicyCommands(program, deps, finish);
   addRunsCommands(program, deps);
   addKillSwitchCommands(program, deps);
   addBenchCommand(program, deps, finish);

@@ -55,6 +55,7 @@ export {
   rawCommitment,
   resultCommitment,
 } from "./digests.ts";
+export { editDistance } from "./edit-distance.ts";
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
 export type { ExecResult, ReachedLimit } from "./exec-result.ts";
 export {

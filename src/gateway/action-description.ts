@@ -13,6 +13,7 @@ import type {
   RunId,
 } from "../domain/index.ts";
 import type { GithubWriter } from "../github/index.ts";
+import type { CapabilityWay } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import type { Fingerprints } from "./fingerprints.ts";
 import type { SavedPages } from "./saved-pages.ts";
@@ -125,6 +126,8 @@ export type ActionDescription<Arguments, Plan, Facts, Context = ActionContext> =
   readonly reason: string;
   readonly group: ActionGroup;
   readonly risk: Risk;
+  /** What it needs to be of use and what it gives, way by way (AUD-32); the first way is its ordinary use. */
+  readonly capabilities: readonly CapabilityWay[];
   /**
    * Where its work is done: in the sandbox, so that it never runs beside a host file call (ACI-63), or on GitHub, so that it
    * is given a `GithubContext` and its paths are taken as named.

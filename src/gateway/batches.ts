@@ -54,7 +54,9 @@ export function decisionStep(run: RunContext, trail: Trail, parsed: ParsedAction
     durationUs: decision.durationUs,
   };
   const errors = decision.errors.length === 0 ? {} : { errors: encode(JSON.stringify(decision.errors)) };
-  const texts = { arguments: parsed.canonical, request: canonicalBytes(decision.requests), ...errors };
+  // Advice may be a repository's own text: it is sealed, and its ids alone stand in the entry (AUD-30).
+  const advice = Object.keys(decision.advice).length === 0 ? {} : { advice: canonicalBytes(decision.advice) };
+  const texts = { arguments: parsed.canonical, request: canonicalBytes(decision.requests), ...advice, ...errors };
   return stepOf(run, trail, "decision", { evidence, texts, decisionId: decision.decisionId });
 }
 

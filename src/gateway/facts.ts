@@ -92,7 +92,7 @@ export function toRequests(
     effects: [...new Set(action.effects(args).map((effect) => effect.kind))],
     path,
     input: action.policyInput?.(args, path) ?? args,
-    ...(run.runBranch === null ? {} : { runBranch: run.runBranch }),
+    ...(run.runBranch === null ? {} : { runBranch: run.runBranch, runRepositoryId: run.repository.id }),
   });
   const whole = isPublished || facts.paths.length === 0 ? [request(null)] : [];
   return [...whole, ...facts.paths.map(request)];

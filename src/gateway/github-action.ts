@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Effect, JsonObject, PathFact } from "../domain/index.ts";
 import { type GithubTool, type GithubWrite, githubWrites, type WriteOf } from "../github/index.ts";
+import type { CapabilityWay } from "../policy/index.ts";
 import type {
   ActionDescription,
   Executed,
@@ -22,6 +23,7 @@ type WrittenArguments = Readonly<Record<string, unknown>>;
 export type GithubActionParts<Tool extends GithubTool, Shape extends z.ZodRawShape> = {
   readonly name: Tool;
   readonly reason: string;
+  readonly capabilities: readonly CapabilityWay[];
   readonly Arguments: z.ZodObject<Shape>;
   /** From the arguments alone but for bytes and ids, so that it can be made again to look for its effect. */
   readonly toWrite: (context: GithubContext, args: z.infer<z.ZodObject<Shape>>) => WriteOf<Tool>;
@@ -50,6 +52,7 @@ export function githubAction<Tool extends GithubTool, Shape extends z.ZodRawShap
     reason,
     group: "publish",
     risk: "RESTRICTED",
+    capabilities: parts.capabilities,
     place: "github",
     semanticFields: Object.keys(Arguments.shape),
     Arguments: Arguments as unknown as z.ZodType<Arguments>,

@@ -20,6 +20,7 @@ export type { NewBatch, RunLease } from "./prepare-batch.ts";
 export { proofReader } from "./proof-reader.ts";
 export {
   type AuditedRun,
+  adviceOf,
   type ListedRun,
   listRuns,
   type OpenedText,
@@ -33,6 +34,12 @@ export {
   showRun,
 } from "./queries.ts";
 export { readForVerification } from "./read-for-verification.ts";
+export {
+  type RecordedDecision,
+  readDecisionsOn,
+  readDecisionsSince,
+  readPolicySet,
+} from "./recorded-decisions.ts";
 export { sealCommitted } from "./seal-committed.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export { spansOf } from "./trace/derive-spans.ts";

@@ -111,6 +111,11 @@ export async function readActionTexts(deps: Deps, actionId: ActionId): Promise<r
   return Promise.all(rows.map((row) => openText(deps.keys, row)));
 }
 
+/** Advice by policy id, from the sealed text `advice` of a decision; none where it was erased. */
+export function adviceOf({ bytes }: Pick<OpenedText, "bytes">): Readonly<Record<string, string>> {
+  return bytes === null ? {} : (JSON.parse(new TextDecoder().decode(bytes)) as Readonly<Record<string, string>>);
+}
+
 /** The sealed texts of a run that belong to no action, of one field, in the order of the log. */
 export async function readRunTexts(deps: Deps, runId: RunId, field: string): Promise<readonly OpenedText[]> {
   return (await readField(deps, runId, field)).filter(({ actionId }) => actionId === null);
@@ -147,7 +152,7 @@ export async function readNonce(deps: Deps, actionId: ActionId): Promise<Uint8Ar
   return row === undefined ? null : (await openText(deps.keys, row)).bytes;
 }
 
-async function openText(keys: Keys, row: Selectable<Database["sealed"]>): Promise<OpenedText> {
+export async function openText(keys: Keys, row: Selectable<Database["sealed"]>): Promise<OpenedText> {
   const place = { runId: row.run_id, actionId: row.action_id, field: row.field };
   const sealed = { keyId: row.key_id, nonce: row.nonce, ciphertext: row.ciphertext };
   const bytes = await keys.open(place, sealed);

@@ -11,6 +11,7 @@ import type {
   RunId,
   RunStatus,
 } from "../domain/index.ts";
+import type { SourcePolicy } from "./policy-source.ts";
 
 /** Who asks: a run, the host, or (for `approve` alone) the person who answers, with the permission GitHub told just now (AUD-37). */
 export type AuthorizationPrincipal = Principal | { readonly kind: "person"; readonly person: Requester };
@@ -42,6 +43,8 @@ export type AuthorizationRequest = {
   readonly input: JsonObject;
   /** The branch that this run may write; needed by every action that names a branch. */
   readonly runBranch?: string;
+  /** The repository that this run was started for, where `repository` is taken from elsewhere. */
+  readonly runRepositoryId?: string;
 };
 
 /** One policy of the repository, ready to stand beside the operator's. */
@@ -58,10 +61,14 @@ export type PolicyEngine = {
   /** Cedar's version. */
   readonly engineVersion: string;
   readonly floorVersion: string;
+  /** What the floor takes for a tool. */
+  readonly tools: ReadonlySet<string>;
   /** File name to text: every policy file and the schema, to be stored once by digest (AUD-25). */
   readonly policyText: ReadonlyMap<string, string>;
   /** The ids of the operator's policies, sorted. */
   readonly policyIds: readonly string[];
+  /** The operator's policies as they were read, in the order of files and lines. */
+  readonly policies: readonly SourcePolicy[];
   readonly schema: string;
   /**
    * Decides: floor, then operator's and repository's policies. All requests must be allowed; none is a deny. Never throws:

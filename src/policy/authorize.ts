@@ -4,6 +4,7 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import { type CedarQuestion, toCedarQuestion } from "./cedar-call.ts";
 import { sha256 } from "./digest.ts";
 import { floorDenial, floorVersion } from "./floor.ts";
+import { resolveNames } from "./fold-path.ts";
 import { riskOf } from "./path-class.ts";
 
 /** AUD-26: longer than this, and nothing is known about the evaluation. */
@@ -31,6 +32,8 @@ type Answer = {
   readonly policyIds: readonly string[];
   readonly advice: readonly (readonly [string, string])[];
   readonly errors: readonly string[];
+  /** Whether a rule says no, and not merely none says yes. */
+  readonly isForbidden: boolean;
   /** Empty where Cedar was not asked. */
   readonly entities: string;
 };
@@ -56,7 +59,9 @@ export function decide(deps: AuthorizeDeps, basis: DecisionBasis, requests: read
     decisionId: deps.newDecisionId(),
     effect,
     policyIds: sorted(deciding.flatMap((item) => item.policyIds)),
-    advice: Object.fromEntries(deciding.flatMap((item) => item.advice)),
+    advice: Object.fromEntries(
+      deciding.flatMap((item) => item.advice).sort(([one], [other]) => (one < other ? -1 : 1)),
+    ),
     errors: sorted(answers.flatMap((item) => item.errors)),
     requests: raised as readonly JsonObject[],
     policySetDigest: basis.policySetDigest,
@@ -86,6 +91,7 @@ const denied = (policyId: string, errors: readonly string[] = [], entities = "")
   policyIds: [policyId],
   advice: [],
   errors,
+  isForbidden: true,
   entities,
 });
 
@@ -96,10 +102,39 @@ function answer(deps: AuthorizeDeps, basis: DecisionBasis, request: Authorizatio
     if (denial !== null) {
       return { ...denied(denial.policyId), advice: [[denial.policyId, denial.advice]] };
     }
-    return answerOfPolicies(deps, basis, toCedarQuestion(request));
+    const resolved = answerOfPolicies(deps, basis, toCedarQuestion(request));
+    const requested = asRequested(request);
+    if (requested === null) return resolved;
+    return withRequested(resolved, answerOfPolicies(deps, basis, toCedarQuestion(requested)));
   } catch (error) {
     return denied("policy_error", [error instanceof Error ? error.message : "an unknown error"]);
   }
+}
+
+/** The request with the place that was asked for in the place of the one to which links lead; null where they are one. */
+function asRequested(request: AuthorizationRequest): AuthorizationRequest | null {
+  const { path } = request;
+  if (path === null) return null;
+  const names = (resolveNames(path.requested) ?? []).join("/");
+  const resolved = names === "" ? "." : names;
+  return resolved === path.resolved ? null : { ...request, path: { ...path, resolved } };
+}
+
+/** AUD-22: a forbid that matches either path holds. A permit has to match the place that is really meant. */
+function withRequested(resolved: Answer, requested: Answer): Answer {
+  const entities = `${resolved.entities}\n${requested.entities}`;
+  const effect = strictest([resolved, requested]);
+  if (!requested.isForbidden || requested.effect === "allow" || requested.effect !== effect)
+    return { ...resolved, entities };
+  if (resolved.effect !== effect) return { ...requested, entities };
+  const both = resolved.isForbidden ? [resolved, requested] : [requested];
+  return {
+    ...requested,
+    policyIds: sorted(both.flatMap(({ policyIds }) => policyIds)),
+    advice: both.flatMap(({ advice }) => advice),
+    errors: sorted(both.flatMap(({ errors }) => errors)),
+    entities,
+  };
 }
 
 function answerOfPolicies(deps: AuthorizeDeps, basis: DecisionBasis, question: CedarQuestion): Answer {
@@ -114,6 +149,7 @@ function answerOfPolicies(deps: AuthorizeDeps, basis: DecisionBasis, question: C
       return text === undefined ? [] : [[id, text] as const];
     }),
     errors: [],
+    isForbidden: asked.decision === "deny" && asked.reason.length > 0,
     entities,
   });
   // INVARIANT: no allow without a permit that matched (test/policy/authorize.properties.test.ts)

@@ -3,7 +3,7 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import { foldedNames, resolveNames } from "./fold-path.ts";
 
 /** Raised with every change of what the floor denies; stands in each decision (AUD-25). */
-export const floorVersion = "1";
+export const floorVersion = "2";
 
 /** What the floor says where it denies. */
 export type FloorDenial = { readonly policyId: `floor:${string}`; readonly advice: string };
@@ -26,6 +26,8 @@ const advice = {
   unknown_tool: "no such tool; use one of the catalogue",
   foreign_run: "an action may only be proposed by the run that this gateway serves",
   github_write: "only the service itself writes to GitHub; finish the work in the checkout",
+  answer_by_nobody: "only a person answers a question, and a person does nothing else here",
+  foreign_repository: "only the run's own repository may be written",
   foreign_branch: "only the run's own branch may be written",
   force_without_sha: "a forced push must name the commit that it replaces",
   malformed_path: "use a repository-relative path with `/`, without NUL, backslash or a way out of the repository",
@@ -44,13 +46,16 @@ const deny = (name: keyof typeof advice): FloorDenial => ({ policyId: `floor:${n
 export function floorDenial(request: AuthorizationRequest, tools: ReadonlySet<string>): FloorDenial | null {
   if (!tools.has(request.tool)) return deny("unknown_tool");
   if (request.principal.kind === "run" && request.principal.runId !== request.runId) return deny("foreign_run");
+  if ((request.tool === "approve") !== (request.principal.kind === "person")) return deny("answer_by_nobody");
   const denial = githubWrites.has(request.tool) ? githubWriteDenial(request) : null;
   if (denial !== null) return denial;
   return request.path === null ? null : pathDenial(request.path);
 }
 
-function githubWriteDenial({ principal, input, runBranch }: AuthorizationRequest): FloorDenial | null {
+function githubWriteDenial(request: AuthorizationRequest): FloorDenial | null {
+  const { principal, input, repository, runBranch, runRepositoryId = repository.id } = request;
   if (principal.kind !== "system") return deny("github_write");
+  if (repository.id !== runRepositoryId) return deny("foreign_repository");
   const { branch, force, expected_sha: expectedSha } = input;
   if (typeof branch === "string" && branch !== runBranch) return deny("foreign_branch");
   const namesSha = typeof expectedSha === "string" && expectedSha !== "";

@@ -4,6 +4,7 @@
  * Door: `loadPolicies` gives an engine whose `authorize` decides; `riskOf` raises risks; the loaders of both settings.
  * Never: no effect, no decision from text other than typed arguments, no widening by a repository, no allow after an error.
  */
+export { type ApprovalAsked, approvalRequest } from "./approval-request.ts";
 export type {
   AuthorizationPrincipal,
   AuthorizationRequest,
@@ -11,11 +12,29 @@ export type {
   RepositoryPolicies,
   RepositoryPolicy,
 } from "./authorization-request.ts";
+export { type Capability, type CapabilityWay, type DescribedAction, protectedWay } from "./capabilities.ts";
 export type { BaseFiles } from "./derive-verify.ts";
-export { type CatalogueEntry, compilePolicies, loadPolicies, type PolicyDeps } from "./load-policies.ts";
+export { survivingMutants } from "./kill-mutants.ts";
+export {
+  type CatalogueEntry,
+  compilePolicies,
+  compileRecordedPolicies,
+  loadPolicies,
+  type PolicyDeps,
+} from "./load-policies.ts";
 export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
 export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";
+export {
+  type CaseDifference,
+  type CasesReport,
+  type PolicyCase,
+  readPolicyCases,
+  runPolicyCases,
+} from "./policy-cases.ts";
+export { type PolicyMutant, policyMutants } from "./policy-mutants.ts";
+export type { SourcePolicy } from "./policy-source.ts";
 export { rawEvaluation } from "./raw-evaluation.ts";
+export { type Detour, type PolicyReach, type Reached, reachOf } from "./reach.ts";
 export { compileRepositoryPolicies, type ForbidText, noRepositoryPolicies } from "./repository-policies.ts";
 export {
   loadRepositorySettings,

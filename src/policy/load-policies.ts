@@ -14,6 +14,7 @@ import { cedarEvaluation, type DecisionBasis, decide } from "./authorize.ts";
 import { digestOfTexts, sha256 } from "./digest.ts";
 import { floorVersion } from "./floor.ts";
 import { findMismatch, type PolicyProblem, problemAt, readPolicies, type SourcePolicy } from "./policy-source.ts";
+import { schemaActions } from "./standing.ts";
 
 /** What the engine needs from outside. The clock may give fractions of milliseconds. */
 export type PolicyDeps = { readonly clock: Clock; readonly newDecisionId: () => DecisionId };
@@ -22,6 +23,9 @@ export type PolicyDeps = { readonly clock: Clock; readonly newDecisionId: () => 
 export type CatalogueEntry = { readonly name: string; readonly group: ActionGroup };
 
 const schemaFile = "schema.cedarschema";
+
+/** A person's answer is a request of its own and no tool: nothing can propose it, so that no catalogue has it (AUD-37). */
+const ownActions: readonly CatalogueEntry[] = [{ name: "approve", group: "publish" }];
 
 /**
  * Loads and compiles the policy set of a folder: `schema.cedarschema` and every `*.cedar` beside it. Every name of the
@@ -36,7 +40,24 @@ export async function loadPolicies(
   return compilePolicies(deps, await readTexts(folder), catalogue);
 }
 
-/** The same from texts by file name, for a recorded set (AUD-31). */
+/**
+ * A set that decided something, as it was kept (AUD-31). Its schema may be older than this version's catalogue: an action that
+ * it does not have was never asked for.
+ */
+export function compileRecordedPolicies(
+  deps: PolicyDeps,
+  policyText: ReadonlyMap<string, string>,
+  catalogue: readonly CatalogueEntry[],
+): PolicyEngine {
+  const known = schemaActions(policyText.get(schemaFile) ?? "");
+  return compilePolicies(
+    deps,
+    policyText,
+    catalogue.filter(({ name }) => known.has(name)),
+  );
+}
+
+/** The same from texts by file name. */
 export function compilePolicies(
   deps: PolicyDeps,
   policyText: ReadonlyMap<string, string>,
@@ -44,7 +65,8 @@ export function compilePolicies(
 ): PolicyEngine {
   const schema = policyText.get(schemaFile);
   if (schema === undefined) throw invalid(schemaFile, null, "there is no schema", "copy it from the shipped set");
-  checkSchema(schema, catalogue);
+  const actions = [...catalogue, ...ownActions];
+  checkSchema(schema, actions);
   const policies = readAll(policyText, schema);
   const schemaDigest = sha256(schema);
   const policySetDigest = digestOfTexts(policyText);
@@ -55,7 +77,7 @@ export function compilePolicies(
     policySetDigest,
     schemaDigest,
     engineVersion: `Cedar ${getCedarSDKVersion()}`,
-    tools: new Set(catalogue.map((entry) => entry.name)),
+    tools: new Set(actions.map((entry) => entry.name)),
   };
   const authorize: PolicyEngine["authorize"] = (requests, repositoryPolicies) => {
     const set = sets(repositoryPolicies);
@@ -68,6 +90,7 @@ export function compilePolicies(
     floorVersion,
     policyText,
     policyIds: policies.map((policy) => policy.id).sort(),
+    policies,
     schema,
     authorize,
   };

@@ -5,13 +5,18 @@ import {
   policyToJson,
   validate,
 } from "@cedar-policy/cedar-wasm/nodejs";
+import type { Capability } from "./capabilities.ts";
+import { splitAccepts, unknownName } from "./known-names.ts";
 
 /** One policy of a file, with the place where it begins. */
 export type SourcePolicy = {
   readonly id: string;
   readonly effect: "permit" | "forbid";
   readonly advice: string | null;
+  /** What the operator knows to be reachable by a detour (AUD-32). */
+  readonly accepts: readonly Capability[];
   readonly text: string;
+  readonly json: PolicyJson;
   readonly place: Place;
 };
 /** From 1; columns count code points. */
@@ -24,7 +29,6 @@ export type ReadPolicies =
 
 /** AUD-30: advice is plain text of this length at most. */
 const longestAdvice = 200;
-const rolesKnown: ReadonlySet<string> = new Set(["admin", "maintain", "write", "read", "none"]);
 
 /**
  * Reads one text of Cedar policies: a parse error, a template, a missing `@id` or an unfit `@advice` refuse it with the place.
@@ -87,27 +91,12 @@ function describePolicy(json: PolicyJson, text: string, place: Place): SourcePol
       help: `use ${longestAdvice} characters at most`,
     };
   }
-  const role = unknownRole(json);
-  if (role !== null) {
-    return {
-      ...place,
-      message: `unknown role \`${role}\` in \`${id}\``,
-      help: `use one of ${[...rolesKnown].join(", ")}`,
-    };
+  const misspelt = unknownName(json);
+  if (misspelt !== null) {
+    return { ...place, message: `unknown ${misspelt.what} \`${misspelt.name}\` in \`${id}\``, help: misspelt.help };
   }
-  return { id, effect: json.effect, advice, text, place };
-}
-
-/** Cedar knows types but not which roles there are: a misspelt one would silently match nobody. */
-function unknownRole(value: unknown): string | null {
-  if (typeof value !== "object" || value === null) return null;
-  const { type, id } = value as { type?: unknown; id?: unknown };
-  if (type === "Role" && typeof id === "string" && !rolesKnown.has(id)) return id;
-  for (const part of Object.values(value)) {
-    const found = unknownRole(part);
-    if (found !== null) return found;
-  }
-  return null;
+  const accepts = splitAccepts(json.annotations?.["accepts"]) as readonly Capability[];
+  return { id, effect: json.effect, advice, accepts, text, json, place };
 }
 
 /** Where each policy begins and ends. In Cedar a `;` outside strings and comments ends a policy and is nothing else. */

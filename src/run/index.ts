@@ -13,6 +13,7 @@ export type { GithubRunDeps, PublishingDeps } from "./on-github/github-run-deps.
 export { workOnJobs } from "./on-github/jobs.ts";
 export { runForPullRequest } from "./on-github/run-for-pull-request.ts";
 export { settleInterrupted } from "./recover.ts";
+export { type Answer, createReplay, type Replay, type Replayed, recordedAnswer } from "./replay-decisions.ts";
 export type {
   AskApproval,
   LocalRequest,
@@ -22,4 +23,5 @@ export type {
   ServerPlace,
   WorkspaceHands,
 } from "./run-deps.ts";
+export { keepPolicySet } from "./run-record.ts";
 export type { RunReport, TestRun } from "./run-report.ts";

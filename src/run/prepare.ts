@@ -4,7 +4,7 @@ import { processOwner, readKillSwitch } from "../store/index.ts";
 import { type IssueTexts, removedOf } from "./issue-texts.ts";
 import { limitsOf, openSession, readSettings } from "./open-session.ts";
 import type { LocalRequest, RunDeps } from "./run-deps.ts";
-import { keepPolicySet, recordStart } from "./run-record.ts";
+import { forbidTexts, recordStart } from "./run-record.ts";
 import type { Session } from "./session.ts";
 
 /**
@@ -36,7 +36,6 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
   };
   const lease: RunLease = { runId, fencingToken: 1 };
   const requesterReference = Buffer.from(deps.randomBytes(16)).toString("hex");
-  await keepPolicySet(deps);
   await recordStart(deps, {
     run,
     lease,
@@ -46,6 +45,7 @@ export async function prepare(deps: RunDeps, request: LocalRequest, signal: Abor
       issue_title: request.issue.title.text,
       issue_body: request.issue.body.text,
       requester: JSON.stringify({ reference: requesterReference, ...request.requester }),
+      ...forbidTexts(read.settings),
     },
   });
   deps.onEvent({ kind: "started", runId, traceId: run.traceId, repository, baseSha: base.commitSha, uncommitted });

@@ -11,8 +11,10 @@ import {
   type StopReason,
 } from "../domain/index.ts";
 import { type NewBatch, type RunLease, sealCommitted } from "../ledger/index.ts";
+import type { RepositorySettings } from "../policy/index.ts";
 import type { Transaction } from "../store/index.ts";
 import { leaseEnd } from "./lease.ts";
+import { repositoryPoliciesField } from "./replay-decisions.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { Session } from "./session.ts";
 
@@ -93,6 +95,7 @@ export async function recordBase(
     readonly name: string;
     /** Hidden things taken out of the texts, by kind (SEC-15). */
     readonly hiddenRemoved: JsonObject;
+    readonly texts: Readonly<Record<string, string>>;
   },
 ): Promise<void> {
   const { run, lease, base } = fixed;
@@ -104,7 +107,12 @@ export async function recordBase(
     hiddenRemoved: fixed.hiddenRemoved,
     limits: { ...run.limits },
   };
-  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), async (tx) => {
+  const step = {
+    type: "run",
+    evidence,
+    ...(Object.keys(fixed.texts).length === 0 ? {} : { texts: fixed.texts }),
+  } as const;
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), async (tx) => {
     await tx
       .updateTable("runs")
       .set({ base_sha: base.sha, repository_name: fixed.name, limits: JSON.stringify(run.limits) })
@@ -133,8 +141,12 @@ export async function recordHandOver(
   });
 }
 
-/** A policy set that decides something is kept as long as decisions refer to it (AUD-25). */
-export async function keepPolicySet(deps: RunDeps): Promise<void> {
+/** What the repository forbids, sealed with the run: its decisions can be made again by it (AUD-31). */
+export const forbidTexts = ({ forbid }: Pick<RepositorySettings, "forbid">): Readonly<Record<string, string>> =>
+  forbid.length === 0 ? {} : { [repositoryPoliciesField]: JSON.stringify(forbid) };
+
+/** A policy set that decides something is kept, before its first decision and as long as decisions refer to it (AUD-25). */
+export async function keepPolicySet(deps: Pick<RunDeps, "policies" | "store" | "clock">): Promise<void> {
   const { policySetDigest, policyText } = deps.policies;
   const content: Record<string, JsonValue> = Object.fromEntries(policyText);
   const row = { digest: policySetDigest, content: JSON.stringify(content), created_at: timeOf(deps) };
@@ -188,4 +200,4 @@ export async function recordEnd(
 /** A run that has ended is held by nobody. */
 const noLease = { lease_owner: null, lease_expires_at: null };
 
-const timeOf = (deps: RunDeps): string => new Date(deps.clock()).toISOString();
+const timeOf = (deps: Pick<RunDeps, "clock">): string => new Date(deps.clock()).toISOString();

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { ActionId } from "../domain/index.ts";
-import { type AuditedAction, type OpenedText, readActionTexts, showAction } from "../ledger/index.ts";
+import { type AuditedAction, adviceOf, type OpenedText, readActionTexts, showAction } from "../ledger/index.ts";
 import { allowedText, facts, type Html, page, type Show, table } from "./layout.ts";
 import type { PageDeps } from "./page-deps.ts";
 
@@ -13,7 +13,7 @@ export async function actionPage(deps: PageDeps, show: Show, actionId: ActionId)
   const [action] = found?.actions ?? [];
   if (found === null || action === undefined) return null;
   const texts = await readActionTexts(deps, actionId);
-  const content = html`${facts(actionFacts(show, found.run_id, action))}
+  const content = html`${facts([...actionFacts(show, found.run_id, action), ...adviceFacts(show, texts)])}
 <div class="sides">${side(show, "Proposed", texts, "raw")}${side(show, "Validated", texts, "arguments")}${side(
     show,
     "Effect",
@@ -39,6 +39,13 @@ function actionFacts(
     ["Outcome", show(`${event.outcome} (${action.state})`)],
     ["Digest of the arguments", html`<code>${show(action.arguments_digest ?? "none")}</code>`],
   ];
+}
+
+/** What the deciding policies of the newest decision advise (AUD-30). */
+function adviceFacts(show: Show, texts: readonly OpenedText[]): readonly (readonly [string, string])[] {
+  const advice = texts.findLast(({ field }) => field === "advice");
+  if (advice === undefined) return [];
+  return Object.entries(adviceOf(advice)).map(([id, text]) => ["Advice", show(`${id}: ${text}`)]);
 }
 
 function side(show: Show, title: string, texts: readonly OpenedText[], field: string): Html {

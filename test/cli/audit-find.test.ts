@@ -91,6 +91,7 @@ async function audit(...argv: readonly string[]) {
       keys: await openKeys({ randomBytes }, test.keysFolder),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
+    policiesFolder: "/",
     openRuns: notAsked,
     examine: notAsked,
     bench: notAsked,

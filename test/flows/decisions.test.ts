@@ -176,3 +176,24 @@ describe("what a command wrote", () => {
     expect(report.cause).toContain("not verified");
   });
 });
+
+describe("what was decided in all these runs", () => {
+  it("is decided the same again, each by the set, the repository's policies and the request on record (AUD-25, AUD-31)", async () => {
+    const ended = await countersign.command(["policy", "replay", "--since", "2020-01-01", "--json"]);
+
+    const replayed = JSON.parse(ended.stdout) as { reproduced: number; differences: readonly unknown[] };
+    expect({ exitCode: ended.exitCode, differences: replayed.differences }).toEqual({ exitCode: 0, differences: [] });
+    expect(replayed).toMatchObject({ ok: true, different: 0, erased: 0, unreadable: 0 });
+    expect(replayed.reproduced).toBeGreaterThan(20);
+  });
+
+  it("names what another set would change, and changes nothing", async () => {
+    const readOnly = join(import.meta.dirname, "../../policies/read-only");
+
+    const ended = await countersign.command(["policy", "replay", "--since", "2020-01-01", "--with", readOnly]);
+
+    expect(ended.exitCode).toBe(0);
+    expect(ended.stdout).toMatch(/ would change, 0 erased/);
+    expect(ended.stdout).toContain("allow by writes -> deny by no-changes");
+  });
+});

@@ -203,6 +203,24 @@ it("refuses settings that can't be read before any work, with place and reason",
   expect(seen.comments).toEqual([expect.stringMatching(/`\.github\/countersign\.yml`, line \d+: .*verfy/)]);
 });
 
+it.each([
+  ["a permit", '@id("open") permit (principal, action, resource);', "1:1 of its text: a repository may only forbid"],
+  ["a policy that does not parse", '@id("x") forbid (principal, action, resource', "of its text: unexpected end"],
+  ["a policy that does not fit", '@id("x") forbid (principal, action, resource) when { context.rsk == 1 };', "rsk"],
+])(
+  "refuses %s in a repository's `forbid`, and the status comment quotes the place (AUD-24)",
+  async (what, policy, says) => {
+    const name = `forbid-${what.length}`;
+    await addTiny(name, { ".github/countersign.yml": `version: 1\nverify: none\nforbid:\n  - '${policy}'\n` });
+
+    const seen = await askIn(name);
+
+    expect(seen).toMatchObject({ conclusion: "action_required", pulls: [], branches: [] });
+    expect(seen.comments).toEqual([expect.stringMatching(/`\.github\/countersign\.yml`, line 4, `forbid` 1, at 1:/)]);
+    expect(seen.comments[0]).toContain(says);
+  },
+);
+
 it("refuses an empty repository politely", async () => {
   const signal = new AbortController().signal;
   await place.github.createRepository({ owner: "acme", name: "empty", source: { kind: "empty" } }, signal);

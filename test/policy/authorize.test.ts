@@ -54,7 +54,7 @@ const answered = (
   },
 });
 
-describe("a decision", () => {
+describe("a decision (AUD-25)", () => {
   it("names policies, digests and versions, and holds the request as it was decided", () => {
     const decision = decideOne(aRequest({ path: aPath("package.json") }));
 
@@ -91,13 +91,13 @@ describe("a decision", () => {
     expect(decideOver(() => answered("deny", []))).toMatchObject({ effect: "deny", policyIds: ["default_deny"] });
   });
 
-  it("raises the risk that it was told and never lowers it", () => {
+  it("raises the risk that it was told and never lowers it (AUD-28)", () => {
     expect(decideOne(aRequest({ risk: "SAFE", path: aPath("yarn.lock") })).effect).toBe("require_approval");
     expect(decideOne(aRequest({ risk: "DANGEROUS" })).policyIds).toEqual(["dangerous"]);
   });
 });
 
-describe("an approval", () => {
+describe("an approval (AUD-27)", () => {
   it("is asked for only where a yes would change the answer", () => {
     const engine = withPolicies(`
       @id("p") permit (principal, action, resource) when { context.approved && context.attempt < 2 };
@@ -140,7 +140,63 @@ describe("an approval", () => {
   });
 });
 
-describe("an error", () => {
+describe("a path that is asked for under another name (AUD-22)", () => {
+  const linked = aRequest({ path: aPath("src/b.ts", { requested: "docs/x/../b.md", symlink: true }) });
+  const engine = (...forbids: readonly string[]) =>
+    withPolicies(
+      ["permit (principal, action, resource)", ...forbids].map((text, at) => `@id("p${at}") ${text};`).join("\n"),
+    );
+
+  it.each([
+    ["the place asked for, as the resource", 'forbid (principal, action, resource in Folder::"docs")'],
+    ["the place to which it leads, as the resource", 'forbid (principal, action, resource in Folder::"src")'],
+    [
+      "the place asked for, as a path",
+      'forbid (principal, action, resource) when { context has path && context.path.resolved == "docs/b.md" }',
+    ],
+    [
+      "the place to which it leads, as a path",
+      'forbid (principal, action, resource) when { context has path && context.path.resolved == "src/b.ts" }',
+    ],
+    [
+      "the text asked with",
+      'forbid (principal, action, resource) when { context has path && context.path.requested like "docs/x/*" }',
+    ],
+  ])("is denied by a forbid of %s", (_case, forbid) => {
+    expect(decideOne(linked, engine(forbid))).toMatchObject({ effect: "deny", policyIds: ["p1"] });
+    expect(decideOne(aRequest(), engine(forbid.replace('"src"', '"lib"'))).effect).toBe("allow");
+  });
+
+  it("asks a person where a forbid of either does, and names both where both deny", () => {
+    const asks = 'forbid (principal, action, resource in Folder::"docs") unless { context.approved }';
+    const denies = 'forbid (principal, action, resource in Folder::"src")';
+
+    expect(decideOne(linked, engine(asks))).toMatchObject({ effect: "require_approval", policyIds: ["p1"] });
+    expect(decideOne({ ...linked, approved: true }, engine(asks)).effect).toBe("allow");
+    expect(decideOne(linked, engine(asks, denies))).toMatchObject({ effect: "deny", policyIds: ["p2"] });
+    expect(decideOne(linked, engine(denies, asks.replace(" unless { context.approved }", ""))).policyIds).toEqual([
+      "p1",
+      "p2",
+    ]);
+  });
+
+  it("is permitted by what permits the place to which it leads, and by nothing else", () => {
+    const only = (folder: string) =>
+      withPolicies(`@id("only") permit (principal, action, resource in Folder::"${folder}");`);
+
+    expect(decideOne(linked, only("src"))).toMatchObject({ effect: "allow", policyIds: ["only"] });
+    expect(decideOne(linked, only("docs"))).toMatchObject({ effect: "deny", policyIds: ["default_deny"] });
+  });
+
+  it("is denied where looking at either name fails", () => {
+    const fails =
+      'forbid (principal, action, resource) when { context has path && context.path.resolved == "docs/b.md" && context.attempt + 9223372036854775807 > 0 }';
+
+    expect(decideOne({ ...linked, attempt: 1 }, engine(fails)).policyIds).toEqual(["policy_error"]);
+  });
+});
+
+describe("an error (AUD-26)", () => {
   const failure: AuthorizationAnswer = {
     type: "failure",
     errors: [{ message: "no such thing", help: null, code: null, url: null, severity: null }],
@@ -207,7 +263,7 @@ describe("an error", () => {
   });
 });
 
-describe("what Cedar is told", () => {
+describe("what Cedar is told (AUD-19, AUD-20)", () => {
   const facts = aRequest({
     path: aPath("src/lib/app.ts"),
     budgetLeft: { steps: 3, tokens: Number.POSITIVE_INFINITY, seconds: 9.9 },
@@ -247,7 +303,7 @@ describe("what Cedar is told", () => {
     expect(conditions.filter((_, index) => !decision.policyIds.includes(engine.policyIds[index] ?? ""))).toEqual([]);
   });
 
-  it("counts a repository's advice as the repository's", () => {
+  it("counts a repository's advice as the repository's (AUD-30)", () => {
     const text = '@id("no-src") @advice("ask the core team") forbid (principal, action, resource);';
     const repository = compileRepositoryPolicies(standard, [{ text, line: 1 }]);
 

@@ -34,7 +34,7 @@ function decide(requested: string, resolved: string) {
   return engine.authorize([aRequest({ path, input: { path: requested, edits: [] } })], noRepositoryPolicies);
 }
 
-describe("paths that mean harm", () => {
+describe("paths that mean harm (AUD-22)", () => {
   it("are decided as an oracle written from the design decides them, however they are spelled", () => {
     fc.assert(
       fc.property(spelling, (parts) => {

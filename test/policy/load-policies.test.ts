@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const load = () => loadPolicies(policyDeps, folder, fullCatalogue);
 const write = (file: string, text: string | Uint8Array) => writeFile(path.join(folder, file), text);
 
-describe("a policy folder", () => {
+describe("a policy folder (AUD-18)", () => {
   it("loads with every text, and gives the same digest for the same bytes alone", async () => {
     const [first, second] = [await load(), await loadStandard()];
     await write("permits.cedar", `${first.policyText.get("permits.cedar")}\n`);
@@ -69,14 +69,45 @@ describe("a policy folder", () => {
     ],
     ["a wrong type", `@id("a") ${permit} when { context.attempt == "1" };`, "own.cedar:1:", "types"],
     ["a policy that can never apply", `@id("a") ${permit} when { false };`, "own.cedar:1:1", "impossible"],
-    ["an unknown role", '@id("a") permit (principal in Role::"wirte", action, resource);', "own.cedar:1:1", "wirte"],
+    [
+      "an unknown role",
+      '@id("a") permit (principal in Role::"wirte", action, resource);',
+      "own.cedar:1:1",
+      "did you mean `write`",
+    ],
+    [
+      "an unknown risk",
+      `@id("a") ${permit} when { context.risk == "DANGERUS" };`,
+      "own.cedar:1:1",
+      "did you mean `DANGEROUS`",
+    ],
+    [
+      "an unknown protection",
+      `@id("a") ${permit} when { context has path && context.path.protection != "manifests" };`,
+      "own.cedar:1:1",
+      "did you mean `manifest`",
+    ],
+    [
+      "an unknown state",
+      `@id("a") ${permit} when { ["over"].contains(context.runState) };`,
+      "own.cedar:1:1",
+      "in_progress",
+    ],
+    ["an unknown effect", `@id("a") ${permit} when { context.effects.contains("run") };`, "own.cedar:1:1", "execute"],
+    [
+      "an unknown capability",
+      `@id("a") @accepts("run_anything, write_proteced") ${permit};`,
+      "own.cedar:1:1",
+      "did you mean `write_protected`",
+    ],
     ["a template", '@id("a") permit (principal == ?principal, action, resource);', "own.cedar:1:", "template"],
     [
-      "an advice that is too long",
+      "an advice of more than 200 characters (AUD-30)",
       `@id("a") @advice("${"x".repeat(201)}") ${permit};`,
       "own.cedar:1:1",
       "200 characters",
     ],
+    ["an advice with hidden characters (AUD-30)", `@id("a") @advice("x\u202ey") ${permit};`, "own.cedar:1:1", "plain"],
     ["a name of the engine's own", `@id("default_deny") ${permit};`, "own.cedar:1:1", "default_deny"],
     ["a name dressed as the floor's", `@id("floor:x") ${permit};`, "own.cedar:1:1", "fit name"],
     ["bytes that are no text", Uint8Array.of(0xff, 0xfe), "own.cedar", "UTF-8"],

@@ -9,7 +9,7 @@ const defaultsBesides = {
   ...{ workBytes: 2_147_483_648, workInodes: 400_000, outputBytes: 268_435_456, runOutputBytes: 2_147_483_648 },
 };
 
-describe("`operator.json`", () => {
+describe("`operator.json` (AUD-90)", () => {
   it("overrides what it names and leaves the rest", () => {
     const settings = parseOperatorSettings(
       JSON.stringify({

@@ -106,7 +106,7 @@ describe("a protected path", () => {
   });
 });
 
-describe("the risk of an action", () => {
+describe("the risk of an action (AUD-28)", () => {
   it("is raised by a change of a protected path, as asked for or as resolved", () => {
     for (const kind of ["write_path", "create_path", "delete_path"] as const) {
       expect(riskOf("RESTRICTED", "edit_file", [aPath("src/a.ts"), aPath("package.json", { kind })])).toBe("DANGEROUS");

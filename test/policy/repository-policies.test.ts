@@ -11,7 +11,7 @@ const compile = (...texts: string[]) =>
 const migrations =
   '@id("no-migrations") forbid (principal, action, resource) when { context has path && context.path.resolved like "db/migrations/*" };';
 
-describe("the policies of a repository", () => {
+describe("the policies of a repository (AUD-24)", () => {
   it("forbid on top of the operator's", () => {
     const repository = compile(migrations);
     const edit = (path: string) => engine.authorize([aRequest({ path: aPath(path) })], repository);
@@ -50,7 +50,7 @@ describe("the policies of a repository", () => {
   it("of more repositories than are kept compiled each go on deciding as their own", () => {
     const repositories = Array.from({ length: 34 }, (_, index) =>
       compile(
-        `@id("r${index}") forbid (principal, action == Action::"edit_file", resource) when { context.risk != "x${index}" };`,
+        `@id("r${index}") forbid (principal, action == Action::"edit_file", resource) when { context.input.path != "x${index}" };`,
       ),
     );
 

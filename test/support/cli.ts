@@ -43,6 +43,7 @@ export async function commandLine(
     folder: "/",
     requester: { id: "local:test", login: "test", permission: "admin" },
     openRecords: notAsked,
+    policiesFolder: "/",
     openRuns: notAsked,
     openPublishing: notAsked,
     openService: notAsked,

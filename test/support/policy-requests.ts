@@ -1,13 +1,5 @@
-import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import {
-  type ActionGroup,
-  type DecisionEffect,
-  type DecisionId,
-  type PathFact,
-  parseRunId,
-  type RunId,
-} from "../../src/domain/index.ts";
+import { type ActionGroup, type DecisionId, type PathFact, parseRunId, type RunId } from "../../src/domain/index.ts";
 import { type AuthorizationRequest, loadPolicies, type PolicyEngine } from "../../src/policy/index.ts";
 
 export const standardFolder = fileURLToPath(new URL("../../policies/standard", import.meta.url));
@@ -68,34 +60,4 @@ export function aRequest(overrides: Partial<AuthorizationRequest> = {}): Authori
     input: { path: "src/app.ts", edits: [{ anchor: "a", replacement: "b" }] },
     ...overrides,
   };
-}
-
-type CasesFile = {
-  readonly base: AuthorizationRequest;
-  readonly cases: readonly {
-    readonly name: string;
-    readonly request: Partial<AuthorizationRequest>;
-    readonly effect: DecisionEffect;
-    readonly policy_ids: readonly string[];
-    readonly reason: string;
-  }[];
-};
-
-/** The operator's own cases (AUD-33): each request is laid over the `base` of its file. */
-export async function readCases(folder: string) {
-  const files = (await readdir(folder)).filter((name) => name.endsWith(".json"));
-  const cases = await Promise.all(
-    files.map(async (file) => {
-      const content = JSON.parse(await readFile(`${folder}/${file}`, "utf8")) as CasesFile;
-      return content.cases.map(({ name, request, effect, policy_ids, reason }) => ({
-        file,
-        name,
-        request: { ...content.base, ...request },
-        effect,
-        policyIds: policy_ids,
-        reason,
-      }));
-    }),
-  );
-  return cases.flat();
 }

@@ -6,6 +6,7 @@ import { githubNumber, label } from "./arguments.ts";
 export const addLabelAction = githubAction({
   name: "add_label",
   reason: "Labels tell people and their filters in which state an issue is.",
+  capabilities: [{ grants: ["change_labels"] }],
   Arguments: z.strictObject({ issue: githubNumber, label }),
   toWrite: (_context, args) => ({ tool: "add_label", ...args }),
 });

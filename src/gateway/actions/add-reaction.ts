@@ -21,6 +21,7 @@ type Arguments = z.infer<typeof Arguments>;
 export const addReactionAction = githubAction({
   name: "add_reaction",
   reason: "Whoever asked sees within seconds that it was heard.",
+  capabilities: [{ grants: ["react"] }],
   Arguments,
   toWrite: (_context, args) => ({ tool: "add_reaction", target: targetOf(args), content: args.content }),
 });

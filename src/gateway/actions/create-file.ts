@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { protectedWay } from "../../policy/index.ts";
 import type { FileWrite } from "../../workspace/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { lineFacts } from "../file-lines.ts";
@@ -30,6 +31,7 @@ export const createFileAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "A repair may need a new file, such as a test.",
   group: "write",
   risk: "RESTRICTED",
+  capabilities: [{ grants: ["create_files", "write_code"] }, protectedWay],
   place: "host",
   semanticFields: ["path", "content"],
   Arguments,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { protectedWay } from "../../policy/index.ts";
 import type { FileWrite } from "../../workspace/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { checkFresh, fingerprintHolds, openTarget } from "../edit-checks.ts";
@@ -26,6 +27,7 @@ export const deleteFileAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "A repair may make a file superfluous.",
   group: "write",
   risk: "RESTRICTED",
+  capabilities: [{ grants: ["delete_files", "write_code"] }, protectedWay],
   place: "host",
   semanticFields: ["path"],
   Arguments,

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { assertNever, type Refusal } from "../../domain/index.ts";
+import { protectedWay } from "../../policy/index.ts";
 import type { FileWrite } from "../../workspace/index.ts";
 import type { ActionContext, ActionDescription, Executed, Prepared, Presented } from "../action-description.ts";
 import { checkFresh, fingerprintHolds, openTarget, type PresentFile } from "../edit-checks.ts";
@@ -51,6 +52,7 @@ export const editFileAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "The repair itself: the smallest change of a file that can be checked before it is written.",
   group: "write",
   risk: "RESTRICTED",
+  capabilities: [{ grants: ["write_code"] }, protectedWay],
   place: "host",
   semanticFields: ["path", "edits"],
   Arguments,

@@ -39,6 +39,7 @@ export const findFilesAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "Knowing which files there are, before one can be read.",
   group: "read",
   risk: "SAFE",
+  capabilities: [{ grants: ["read_code"] }],
   place: "sandbox",
   semanticFields: ["glob", "path"],
   Arguments,

@@ -20,6 +20,7 @@ export const finishAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "A definite end that is a call, not a phrase in a text.",
   group: "read",
   risk: "SAFE",
+  capabilities: [],
   place: "host",
   semanticFields: ["summary", "title"],
   Arguments,

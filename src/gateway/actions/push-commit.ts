@@ -41,6 +41,10 @@ type Arguments = z.infer<typeof Arguments>;
 export const pushCommitAction = githubAction({
   name,
   reason: "The host publishes what authorized actions produced; every path is decided again, whatever wrote it.",
+  capabilities: [
+    { needs: ["write_code"], grants: ["publish_branch", "run_in_ci"] },
+    { needs: ["write_protected"], grants: ["publish_protected"], path: "protected" },
+  ],
   Arguments,
   pathEffects: ({ changes }) => changes.map(effectOf),
   policyInput,

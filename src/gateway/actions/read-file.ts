@@ -39,6 +39,7 @@ export const readFileAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "The model has to see the code that it is asked to mend, and an edit needs a file that was read.",
   group: "read",
   risk: "SAFE",
+  capabilities: [{ grants: ["read_code"] }],
   place: "host",
   semanticFields: ["path"],
   Arguments,

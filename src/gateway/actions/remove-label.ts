@@ -6,6 +6,7 @@ import { githubNumber, label } from "./arguments.ts";
 export const removeLabelAction = githubAction({
   name: "remove_label",
   reason: "A label that asked for the work is taken off once it is answered.",
+  capabilities: [{ grants: ["change_labels"] }],
   Arguments: z.strictObject({ issue: githubNumber, label }),
   toWrite: (_context, args) => ({ tool: "remove_label", ...args }),
 });

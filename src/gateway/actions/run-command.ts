@@ -42,6 +42,9 @@ export const runCommandAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "Building, generating and trying out need the project's own programs; confinement makes that safe.",
   group: "execute",
   risk: "RESTRICTED",
+  capabilities: [
+    { grants: ["run_anything", "read_code", "write_code", "create_files", "delete_files", "write_protected"] },
+  ],
   place: "sandbox",
   semanticFields: ["command"],
   Arguments,

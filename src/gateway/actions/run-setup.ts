@@ -45,6 +45,14 @@ export const runSetupAction: ActionDescription<Arguments, Arguments, Facts> = {
   reason: "Tests need the project's dependencies, and only a step before the model's first word may have a network.",
   group: "execute",
   risk: "RESTRICTED",
+  capabilities: [
+    { grants: ["run_known_command"] },
+    {
+      needs: ["write_protected"],
+      grants: ["network(registries)", "run_anything"],
+      input: { network: "registries", changed_dependencies: true },
+    },
+  ],
   place: "sandbox",
   semanticFields: ["command", "network", "changed_dependencies"],
   Arguments,

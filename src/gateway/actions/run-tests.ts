@@ -21,6 +21,11 @@ export const runTestsAction: ActionDescription<Arguments, TestPlan, TestFacts> =
   reason: "The model has to see whether its change works before it ends.",
   group: "execute",
   risk: "RESTRICTED",
+  capabilities: [
+    { grants: ["run_known_command"] },
+    // Tests are code of the checkout: who writes the one decides what the other does.
+    { needs: ["write_code"], grants: ["run_anything", "create_files", "delete_files", "write_protected"] },
+  ],
   place: "sandbox",
   semanticFields: ["filter"],
   Arguments,

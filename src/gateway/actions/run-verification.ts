@@ -20,6 +20,11 @@ export const runVerificationAction: ActionDescription<Arguments, TestPlan, TestF
   reason: "The verdict must come from the project's own tests, run by the host, not from what the model says.",
   group: "execute",
   risk: "RESTRICTED",
+  capabilities: [
+    { grants: ["run_known_command"] },
+    // In a checkout that is dropped: what it writes there is of no use.
+    { needs: ["write_code"], grants: ["run_anything"] },
+  ],
   place: "sandbox",
   semanticFields: ["stage", "command"],
   Arguments,

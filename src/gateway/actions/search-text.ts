@@ -45,6 +45,7 @@ export const searchTextAction: ActionDescription<Arguments, Plan, Facts> = {
   reason: "Finding the place of a fault in a tree too large to read.",
   group: "read",
   risk: "SAFE",
+  capabilities: [{ grants: ["read_code"] }],
   place: "sandbox",
   semanticFields: ["pattern", "path", "include"],
   Arguments,

@@ -8,6 +8,7 @@ const conclusions = ["success", "failure", "cancelled", "timed_out", "action_req
 export const setCheckRunAction = githubAction({
   name: "set_check_run",
   reason: "The verdict stands at the commit it is about, where branch rules and people look for it.",
+  capabilities: [{ grants: ["report_check", "publish_text"] }],
   Arguments: z.strictObject({
     head_sha: objectId,
     status: z.enum(["in_progress", "completed"]),

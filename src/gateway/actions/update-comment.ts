@@ -6,6 +6,7 @@ import { githubNumber, publishedText, revision } from "./arguments.ts";
 export const updateCommentAction = githubAction({
   name: "update_comment",
   reason: "One comment that is kept true is read; many are not.",
+  capabilities: [{ grants: ["publish_text"] }],
   Arguments: z.strictObject({ issue: githubNumber, comment: githubNumber, body: publishedText.min(1), revision }),
   toWrite: ({ actionId }, args) => ({ tool: "update_comment", actionId, ...args }),
 });

@@ -6,6 +6,7 @@ import { githubNumber, optional, publishedText, publishedTitle, revision } from 
 export const updatePullRequestAction = githubAction({
   name: "update_pull_request",
   reason: "A pull request must say what is true of its newest commit, and becomes ready once its tests pass.",
+  capabilities: [{ needs: ["open_pull_request"], grants: ["change_pull_request", "publish_text"] }],
   Arguments: z.strictObject({
     pull_request: githubNumber,
     title: optional(publishedTitle),

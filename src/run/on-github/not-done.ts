@@ -8,6 +8,8 @@ export type NotDone = {
   /** `denied`, `validation:<code>` and so on, as in the audit event (AUD-9). */
   readonly outcome: string;
   readonly policyIds: readonly string[];
+  /** What the policies that denied it advise (AUD-30). */
+  readonly advice: readonly string[];
   /** The path it was meant for, as proposed; null where it names none. */
   readonly path: string | null;
 };
@@ -38,8 +40,9 @@ export function countByTool(actions: readonly AuditedAction[]): readonly ToolCou
 }
 
 /** One line: what, for which path, and the rule or the code that stood against it. */
-export function notDoneText({ tool, outcome, policyIds, path }: Redacted<NotDone>): string {
+export function notDoneText({ tool, outcome, policyIds, advice, path }: Redacted<NotDone>): string {
   const what = path === null ? inCode(tool) : `${inCode(tool)} of ${inCode(path)}`;
-  if (outcome === "denied") return `${what}: denied by ${policyIds.map(inCode).join(", ")}`;
+  const advised = advice.length === 0 ? "" : ` (${advice.map(inCode).join(", ")})`;
+  if (outcome === "denied") return `${what}: denied by ${policyIds.map(inCode).join(", ")}${advised}`;
   return `${what}: ${inCode(outcome)}`;
 }

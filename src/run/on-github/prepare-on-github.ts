@@ -4,7 +4,7 @@ import type { BaseSource } from "../../workspace/index.ts";
 import { removedOf, unsafeIssue } from "../issue-texts.ts";
 import { limitsOf, openSession, readSettings } from "../open-session.ts";
 import type { RunPhase } from "../run-deps.ts";
-import { keepPolicySet, recordBase } from "../run-record.ts";
+import { forbidTexts, recordBase } from "../run-record.ts";
 import type { Session } from "../session.ts";
 import { type GithubJob, runOf } from "./github-job.ts";
 import type { GithubRunDeps, PublishingDeps } from "./github-run-deps.ts";
@@ -43,8 +43,14 @@ export async function prepareOnGithub(
   const opened = await deps.workspace.openBase(source, signal);
   const read = await readSettings(deps, opened.base);
   const run = runOf(job, base, limitsOf(read.settings));
-  await keepPolicySet(deps);
-  await recordBase(deps, { run, lease: job.lease, base, name: repository.name, hiddenRemoved: removedOf(issue) });
+  await recordBase(deps, {
+    run,
+    lease: job.lease,
+    base,
+    name: repository.name,
+    hiddenRemoved: removedOf(issue),
+    texts: forbidTexts(read.settings),
+  });
   deps.onEvent({
     kind: "started",
     runId: run.runId,

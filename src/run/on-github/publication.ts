@@ -1,6 +1,6 @@
 import { mapTexts, parseActionId, redactTexts } from "../../domain/index.ts";
 import type { AuditedAction } from "../../ledger/index.ts";
-import { readActionTexts, showRun } from "../../ledger/index.ts";
+import { adviceOf, type OpenedText, readActionTexts, showRun } from "../../ledger/index.ts";
 import { removedOf } from "../issue-texts.ts";
 import type { RunDeps } from "../run-deps.ts";
 import type { Session } from "../session.ts";
@@ -99,19 +99,21 @@ function textsIn(facts: object): string {
 export function notDoneOf(deps: RunDeps, actions: readonly AuditedAction[]): Promise<readonly NotDone[]> {
   const failed = actions.filter((action) => !wasDone(action) && action.event.actor !== "system");
   return Promise.all(
-    failed.map(async ({ action_id, tool, event, policy_ids }) => ({
-      tool,
-      outcome: event.outcome,
-      policyIds: policy_ids,
-      path: await pathOf(deps, action_id),
-    })),
+    failed.map(async ({ action_id, tool, event, policy_ids: policyIds }) => {
+      const id = parseActionId(action_id);
+      const texts = id === null ? [] : await readActionTexts(deps, id);
+      return { tool, outcome: event.outcome, policyIds, advice: adviceFrom(texts), path: pathFrom(texts) };
+    }),
   );
 }
 
-async function pathOf(deps: RunDeps, actionId: string): Promise<string | null> {
-  const id = parseActionId(actionId);
-  const sealed = id === null ? [] : await readActionTexts(deps, id);
-  const text = sealed.find(({ field }) => field === "arguments");
+function adviceFrom(texts: readonly OpenedText[]): readonly string[] {
+  const advice = texts.findLast(({ field }) => field === "advice");
+  return advice === undefined ? [] : Object.values(adviceOf(advice));
+}
+
+function pathFrom(texts: readonly OpenedText[]): string | null {
+  const text = texts.find(({ field }) => field === "arguments");
   if (text?.bytes == null) return null;
   const { path } = JSON.parse(new TextDecoder().decode(text.bytes)) as { readonly path?: unknown };
   return typeof path === "string" ? path : null;

@@ -103,8 +103,8 @@ const pullRequestFacts = (text: string): PullRequestTextFacts => ({
   tests: { command: text, derived: false, before: null, after: null },
   actions: [{ tool: text, done: 1, denied: 0, refused: 0, other: 0 }],
   notDone: [
-    { tool: text, outcome: "denied", policyIds: [text], path: text },
-    { tool: text, outcome: text, policyIds: [], path: null },
+    { tool: text, outcome: "denied", policyIds: [text], advice: [text], path: text },
+    { tool: text, outcome: text, policyIds: [], advice: [], path: null },
   ],
   leftOut: [text],
   withheld: [{ path: text, policyIds: [text] }],

@@ -36,7 +36,7 @@ const facts: PullRequestTextFacts = {
   diffStat: { files: 1, added: 1, removed: 0 },
   tests: { command: hostile, derived: false, before: null, after: null },
   actions: [{ tool: "create_file", done: 1, denied: 0, refused: 0, other: 0 }],
-  notDone: [{ tool: "create_file", outcome: "denied", policyIds: ["floor:git"], path: hostile }],
+  notDone: [{ tool: "create_file", outcome: "denied", policyIds: ["floor:git"], advice: [], path: hostile }],
   leftOut: [hostile],
   withheld: [{ path: hostile, policyIds: ["repository:mine"] }],
   checkpoint: { origin: "countersign/00", size: 12, rootHash: "cm9vdA==" },
@@ -115,10 +115,16 @@ describe("what goes out to GitHub (AT-34, SEC-115)", () => {
     expect(pullRequestText({ ...facts, hiddenRemoved: {} })).not.toContain("hidden item");
   });
 
-  it("names what was refused with its path and its rules", () => {
-    const text = notDoneText({ tool: "edit_file", outcome: "denied", policyIds: ["floor:git", "mine"], path: "a.js" });
+  it("names what was refused with its path, its rules and their advice (AUD-30)", () => {
+    const text = notDoneText({
+      tool: "edit_file",
+      outcome: "denied",
+      policyIds: ["floor:git", "mine"],
+      advice: ["ask *us*"],
+      path: "a.js",
+    });
 
-    expect(text).toBe("`edit_file` of `a.js`: denied by `floor:git`, `mine`");
+    expect(text).toBe("`edit_file` of `a.js`: denied by `floor:git`, `mine` (`ask *us*`)");
   });
 
   it("says in its first line whether it is verified, and then only refers to the issue", () => {
