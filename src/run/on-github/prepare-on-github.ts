@@ -62,6 +62,7 @@ export async function prepareOnGithub(
     ...read,
     startedAtMs: job.startedAtMs,
     approvalChannel: "none",
+    deliveryId: job.row.delivery_id,
     onPhase,
   });
   return { session, base };
