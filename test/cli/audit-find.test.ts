@@ -103,7 +103,7 @@ async function foundIds(...argv: readonly string[]): Promise<readonly string[]> 
   return Found.parse(JSON.parse(ended.stdout)).map(({ action_id }) => action_id);
 }
 
-describe("audit find", () => {
+describe("audit find (AUD-17)", () => {
   it("by run and by trace gives that run's actions, newest first, and no others", async () => {
     const [one, other] = [await newRun(), await newRun()];
     const first = await record(one, '{"path":"a"}');

@@ -4,8 +4,8 @@ const { illegal_transition, stale_fencing_token } = databaseRefusals;
 
 /**
  * What leads to an effect is held to more than its own order: a decision is about an action that was proposed in the same
- * run (AUD-5), and where a run's entries are written under a lease, its effects are too (AUD-7). Runs after
- * `check_ledger_entry`, which fills the columns from the body.
+ * run (AUD-5), and where a run's entries are written under a lease, its effects are too (AUD-7). Runs once for each row after
+ * `apply_ledger_entry`, so that a proposal of the same statement is known by then.
  */
 const checkEffect = `create function check_ledger_entry_effect() returns trigger language plpgsql as $$
 begin
@@ -19,7 +19,7 @@ begin
     raise exception '% without the token of a lease', new.state
       using errcode = '${stale_fencing_token}', constraint = 'stale_fencing_token';
   end if;
-  return new;
+  return null;
 end $$`;
 
 /** Migration 0008: no effect beside its run; what a service last began with, so that a change of it is seen (AUD-11). */
@@ -27,8 +27,8 @@ export const eighth = {
   name: "0008",
   statements: [
     checkEffect,
-    `create trigger check_ledger_entry_effect before insert on ledger_entries
-      for each row execute function check_ledger_entry_effect()`,
+    `create trigger check_ledger_entry_effect after insert on ledger_entries
+      for each row when (new.type = 'decision' or new.fencing_token is null) execute function check_ledger_entry_effect()`,
     `alter table service_state add column policy_set_digest text, add column operator_settings_digest text`,
   ],
 } as const;
