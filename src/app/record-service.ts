@@ -6,7 +6,7 @@ import type { Transaction } from "../store/index.ts";
 import type { Records } from "./open-runs.ts";
 
 /** What a service begins with. `policySetDigest` null: this process decides nothing. */
-export type ServiceStart = {
+type ServiceStart = {
   readonly role: string;
   readonly policySetDigest: string | null;
   readonly operatorSettingsDigest: string;

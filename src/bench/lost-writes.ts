@@ -27,7 +27,7 @@ export type LostWrite = {
 };
 
 /** A gateway that writes to a local GitHub, and tells each write's story with its answer lost. */
-export type LostWrites = AsyncDisposable & { tell(round: number): Promise<readonly LostWrite[]> };
+type LostWrites = AsyncDisposable & { tell(round: number): Promise<readonly LostWrite[]> };
 
 const repository = "acme/bench";
 

@@ -14,7 +14,7 @@ export type StoryFacts = {
   readonly headSha: string;
 };
 
-export type StoryWrite = {
+type StoryWrite = {
   readonly name: string;
   readonly tool: GithubTool;
   /** The request that has the effect, as in the local GitHub's log. */
