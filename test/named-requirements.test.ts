@@ -2,6 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
+function from(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+}
+
 /** The requirements of the security page; gaps in the numbering are for later. */
 const security = [
   ...[1, 2, 4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 30, 31, 32, 33, 34, 35, 40, 41, 42, 43, 44, 45, 46, 47],
@@ -9,6 +13,11 @@ const security = [
   ...[82, 85, 86, 87, 88, 89, 90, 91, 92, 95, 96, 97, 98, 99, 100, 101, 102, 103, 110, 111, 112, 113, 114, 115, 116],
   ...[117, 118, 119, 125, 126, 130, 131, 132, 133],
 ].map((number) => `SEC-${number}`);
+/** Of the audit page: the action's record, arguments, policy, approvals, failures of the log, effects; and the operator's settings. */
+const audit = [...from(1, 39), ...from(52, 67), 90].map((number) => `AUD-${number}`);
+/** Not looked for yet: policy, approvals and the failing log are still being named by their tests. */
+const auditElsewhere = new Set([...from(18, 39), ...from(52, 60), 66, 90].map((number) => `AUD-${number}`));
+const cases = ["C-1", "C-7", "C-10"];
 const attacks = Array.from({ length: 37 }, (_, at) => `AT-${at + 1}`);
 
 const tests = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
@@ -22,6 +31,13 @@ describe("each requirement and each attack of the design", () => {
   it.each([...security, ...attacks])("%s is named by a test, or the threat model says how it is met", (id) => {
     expect(isNamed(id) || page.includes(`**${id}**`)).toBe(true);
   });
+
+  it.each([...audit.filter((id) => !auditElsewhere.has(id)), ...cases])(
+    "%s of the audit page is named by a test",
+    (id) => {
+      expect(isNamed(id)).toBe(true);
+    },
+  );
 
   it("stands in the threat model's list only where no test names it", () => {
     const listed = [...page.matchAll(/\*\*((?:SEC|AT)-\d+)\*\*/g)].map(([, id = ""]) => id);

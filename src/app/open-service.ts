@@ -9,6 +9,7 @@ import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
 import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import { operatorSettingsDigest, recordStart, recordStop } from "./record-service.ts";
 import type { CountersignDeps } from "./settings.ts";
 import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
 
@@ -86,6 +87,7 @@ export async function openService(
   const github = records.runs?.github ?? openOurs(records.keys.markerKey);
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
+  undo.use(await onRecord(records, settings, hooks));
   if (records.runs !== null) {
     const places = runsAtOnce(records.runs.operator, settings.runUids, { name: records.runs.workspace.rung });
     const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace, places };
@@ -108,6 +110,21 @@ export async function openService(
       ...(records.runs === null ? [] : [{ name: "model", detail: settings.modelName }]),
     ],
     [Symbol.asyncDispose]: () => close.disposeAsync(),
+  };
+}
+
+/** The start of the service, and with its disposal the end. */
+async function onRecord(
+  records: Part,
+  { role, policiesFolder }: ServiceSettings,
+  { onTrouble }: ServiceHooks,
+): Promise<AsyncDisposable> {
+  const policySetDigest = records.runs?.policies.policySetDigest ?? null;
+  const settingsDigest = await operatorSettingsDigest(policiesFolder);
+  await recordStart(records, { role, policySetDigest, operatorSettingsDigest: settingsDigest });
+  return {
+    [Symbol.asyncDispose]: () =>
+      recordStop(records, role).catch((error: unknown) => onTrouble("the end of the service is not on record", error)),
   };
 }
 

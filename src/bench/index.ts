@@ -6,4 +6,5 @@
  */
 export type { BenchDeps, BenchSettings } from "./bench-place.ts";
 export type { Size } from "./figure.ts";
+export { type Judged, judgeRequests } from "./hostile/judge.ts";
 export { type BenchReport, type BenchRequest, rowNames, runBench } from "./run-bench.ts";

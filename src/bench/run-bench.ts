@@ -8,8 +8,10 @@ import { checkoutRow } from "./rows/checkout.ts";
 import { decisionRow } from "./rows/decision.ts";
 import { demoRow } from "./rows/demo.ts";
 import { editsRow } from "./rows/edits.ts";
+import { hostileRequestsRow } from "./rows/hostile-requests.ts";
 import { intakeRow } from "./rows/intake.ts";
 import { loopRow } from "./rows/loop.ts";
+import { lostAnswersRow } from "./rows/lost-answers.ts";
 import { merkleRow } from "./rows/merkle.ts";
 import { outputRow } from "./rows/output.ts";
 import { performRow } from "./rows/perform.ts";
@@ -32,6 +34,8 @@ const rows: readonly Row[] = [
   performRow,
   decisionRow,
   policyMutantsRow,
+  hostileRequestsRow,
+  lostAnswersRow,
   redactorRow,
   bookkeepingRow,
   verifyRow,

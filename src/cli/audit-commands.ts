@@ -21,10 +21,12 @@ import {
   readActionTexts,
   readRunTexts,
   showAction,
+  showApproval,
   showRun,
   verifyStored,
 } from "../ledger/index.ts";
-import { allowedText, auditedText } from "./audited-view.ts";
+import { authorityText, notDoneText } from "./action-account.ts";
+import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { addFindCommand } from "./find-command.ts";
 import { indented, inLine, plain, type Terminal } from "./terminal.ts";
@@ -35,7 +37,7 @@ export function addAuditCommands(program: Command, deps: CliDeps, finish: (exitC
   const audit = program.command("audit").description("what was proposed, decided and done, offline");
   audit
     .command("show <id>")
-    .description("a run's actions, or one action: proposed, decision, states, effect")
+    .description("a run's actions, or one action, or the one of an approval: proposed, decision, states, effect")
     .option("--json", "print one JSON object")
     .action((id: string, options: JsonOption) => show(deps, id, options.json === true));
   addFindCommand(audit, deps, finish);
@@ -58,7 +60,11 @@ export function addAuditCommands(program: Command, deps: CliDeps, finish: (exitC
 async function show(deps: CliDeps, id: string, isJson: boolean): Promise<void> {
   await using records = await deps.openRecords();
   const found = await find(records, id);
-  if (found === null) throw new CountersignError("NOT_FOUND", `there is no run or action \`${id}\` in the ledger`);
+  if (found === null) {
+    throw new CountersignError("NOT_FOUND", `there is no run, action or approval \`${id}\` in the ledger`, {
+      remedy: "list runs with `countersign runs list`, actions with `countersign audit find`",
+    });
+  }
   if (isJson) return printJson(deps.terminal, found as JsonObject);
   const [action] = found.actions;
   const isOne = found.run_id !== id && action !== undefined;
@@ -71,7 +77,8 @@ async function find({ store }: Records, id: string): Promise<AuditedRun | null> 
   const runId = parseRunId(id);
   const actionId = parseActionId(id);
   const run = runId === null ? null : await showRun(store, runId);
-  return run ?? (actionId === null ? null : showAction(store, actionId));
+  if (run !== null || actionId === null) return run;
+  return (await showAction(store, actionId)) ?? showApproval(store, actionId);
 }
 
 const longestTextShown = 4000;
@@ -85,11 +92,6 @@ async function requesterText(records: Records, { run_id }: AuditedRun): Promise<
   const { login, permission } = JSON.parse(new TextDecoder().decode(sealed.bytes)) as Requester;
   return inLine(`${login} (${permission})`);
 }
-
-const policiesText = (ids: readonly string[]): string => {
-  if (ids.length === 0) return "no policy";
-  return `${ids.length === 1 ? "policy" : "policies"} ${ids.map((id) => `\`${id}\``).join(", ")}`;
-};
 
 /** The newest decision's advice, a line for each policy that has some. */
 function adviceLines(texts: readonly OpenedText[]): readonly string[] {
@@ -117,9 +119,10 @@ async function actionText(
     `asked by    ${await requesterText(records, run)}`,
     `proposed    ${text("raw")}`,
     `validated   ${text("arguments")}`,
-    `authorized  ${allowedText(action.event.allowed)}, by ${inLine(policiesText(action.policy_ids))}`,
+    `authorized  ${authorityText(action)}`,
     ...adviceLines(texts),
     `effect      ${action.event.outcome} (${action.state})`,
+    `not done    ${notDoneText(action) ?? "nothing: it was done as asked"}`,
     `result      ${text("result")}`,
     `digest      ${action.arguments_digest ?? "-"}`,
     "states",

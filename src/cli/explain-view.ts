@@ -2,12 +2,12 @@ import type { JsonObject } from "../domain/index.ts";
 import type { RecordedDecision } from "../ledger/index.ts";
 import type { AuthorizationRequest } from "../policy/index.ts";
 import { type Replayed, recordedAnswer } from "../run/index.ts";
-import { indented, inLine } from "./terminal.ts";
+import { indented, inLine, type Terminal } from "./terminal.ts";
 
 type Explained = { readonly recorded: RecordedDecision; readonly replayed: Replayed };
 
 /** One decision: what was asked, by which policies it was answered, and whether the answer is still the same. */
-export function explanationText({ recorded, replayed }: Explained): string {
+export function explanationText({ redact }: Pick<Terminal, "redact">, { recorded, replayed }: Explained): string {
   const { effect, policyIds } = recordedAnswer(recorded);
   const { evidence, time } = recorded.entry;
   return [
@@ -15,7 +15,7 @@ export function explanationText({ recorded, replayed }: Explained): string {
     `answer      ${effect} by ${inLine(policyIds.join(", "))}\n`,
     ...requestsOf(recorded).map(requestText),
     `policies    ${inLine(String(evidence["policySetDigest"]))}, ${inLine(String(evidence["engineVersion"]))}, floor ${inLine(String(evidence["floorVersion"]))}\n`,
-    ...policiesText(replayed),
+    ...policiesText(redact, replayed),
     `again       ${againText(replayed)}\n`,
   ].join("");
 }
@@ -36,14 +36,14 @@ function requestText(request: AuthorizationRequest): string {
 }
 
 /** The text of each deciding policy that is the operator's, and the advice of all. */
-function policiesText(replayed: Replayed): readonly string[] {
+function policiesText(redact: Terminal["redact"], replayed: Replayed): readonly string[] {
   if (replayed.kind !== "reproduced" && replayed.kind !== "different") return [];
   const { now, engine } = replayed;
   return now.policyIds.flatMap((id) => {
     const text = engine.policies.find((policy) => policy.id === id)?.text;
     const advice = now.advice[id];
     return [
-      ...(text === undefined ? [] : [`policy      ${indented(text)}\n`]),
+      ...(text === undefined ? [] : [`policy      ${indented(redact(text))}\n`]),
       ...(advice === undefined ? [] : [`advice      ${inLine(`${id}: ${advice}`)}\n`]),
     ];
   });

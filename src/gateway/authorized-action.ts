@@ -4,6 +4,9 @@ import type { ParsedAction } from "./parse.ts";
 
 declare const sealedByGateway: unique symbol;
 
+/** Those that `seal` made. What got their type by a cast, a copy or a parse is not among them. */
+const sealedActions = new WeakSet<AuthorizedAction>();
+
 /**
  * A parsed action that a decision allowed. Only `seal` makes one: the brand is not exported, so no effect can be reached
  * with anything else. It carries the bytes that the decision saw.
@@ -30,7 +33,15 @@ export type WithheldAction = {
 export function seal(parsed: ParsedAction, facts: Facts, decision: Decision): AuthorizedAction | WithheldAction {
   if (decision.effect === "allow") {
     const decidedBytes = Uint8Array.from(parsed.canonical);
-    return { kind: "authorized", parsed, facts, decision, decidedBytes } as unknown as AuthorizedAction;
+    const action = { kind: "authorized", parsed, facts, decision, decidedBytes } as unknown as AuthorizedAction;
+    sealedActions.add(Object.freeze(action));
+    return action;
   }
   return { kind: decision.effect === "deny" ? "denied" : "approval_pending", parsed, facts, decision };
+}
+
+// INVARIANT: no decision, no effect, whatever the type says (test/gateway/doors.test.ts).
+/** Throws a plain `Error` for an action that `seal` did not make. */
+export function requireSealed(action: AuthorizedAction): void {
+  if (!sealedActions.has(action)) throw new Error("an action that no decision allowed was to be carried out");
 }

@@ -1,5 +1,6 @@
 import { type CountersignError, isCountersignError } from "../domain/index.ts";
 import type { Unfinished } from "./action-description.ts";
+import { requireSealed } from "./authorized-action.ts";
 import { finishResult } from "./outcome.ts";
 import type { Effected } from "./settlement.ts";
 import type { Trail } from "./trail.ts";
@@ -24,8 +25,9 @@ export type LostAnswer = {
   readonly error: CountersignError;
 };
 
-/** The only act with an effect. Never throws: what went wrong is recorded first. */
+/** The only act with an effect. What goes wrong in it is told, not thrown: it is recorded first. Throws for a forged action alone. */
 export async function execute(trail: Trail, ready: ReadyAction, signal: AbortSignal): Promise<Execution> {
+  requireSealed(ready.authorized);
   const startedAt = performance.now();
   const durationMs = (): number => Math.round(performance.now() - startedAt);
   if (signal.aborted) {

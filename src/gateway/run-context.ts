@@ -25,6 +25,8 @@ export type RunContext = {
   readonly runId: RunId;
   readonly traceId: TraceId;
   readonly attempt: number;
+  /** The delivery that asked for it, on each of its entries (AUD-10); absent: nobody did by one. */
+  readonly deliveryId?: string | null;
   readonly lease: RunLease;
   readonly requester: Requester;
   /** Random; the ledger knows the person by nothing else (AUD-79). */

@@ -79,7 +79,7 @@ export function stepOf(run: RunContext, trail: Trail, state: ActionState | "deci
     state: state === "decision" ? null : state,
     try: facts.try ?? null,
     decisionId: facts.decisionId ?? null,
-    deliveryId: null,
+    deliveryId: run.deliveryId ?? null,
     parentId: trail.proposalId,
     actor: facts.actor ?? principal,
     evidence: hasTexts ? { ...facts.evidence, commitments } : facts.evidence,

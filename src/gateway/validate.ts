@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { canonicalBytes, type JsonObject, parseStrictJson, type Refusal } from "../domain/index.ts";
 import { contextOf } from "./action-context.ts";
 import type { Precondition, Unfinished } from "./action-description.ts";
-import type { AuthorizedAction } from "./authorized-action.ts";
+import { type AuthorizedAction, requireSealed } from "./authorized-action.ts";
 import { takeFacts } from "./facts.ts";
 import { budgetExceeded, notExecuted } from "./refusals.ts";
 import type { RunContext } from "./run-context.ts";
@@ -29,6 +29,7 @@ export async function validate(
   authorized: AuthorizedAction,
   signal: AbortSignal,
 ): Promise<ReadyAction | Refused> {
+  requireSealed(authorized);
   const refusal = outdated(authorized) ?? (await changedFacts(run, authorized)) ?? spentBudget(run, authorized);
   if (refusal !== null) return { kind: "refused", refusal };
   const { action } = authorized.parsed;

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Octokit } from "@octokit/core";
 import type { Secret } from "../domain/index.ts";
 import type { GithubDeps } from "./github.ts";
@@ -37,9 +38,32 @@ const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}
 /** Version of the REST API: "API Versions" of GitHub's documentation. */
 const apiVersion = "2022-11-28";
 
-/** Failures before the first byte: name lookup, refused connection, no route, TLS. */
+/** Codes that only come before the first byte: name lookup, refused connection, a certificate that is not believed. */
 const notSent =
-  /^(ENOTFOUND|EAI_|ECONNREFUSED$|EHOSTUNREACH$|ENETUNREACH$|UND_ERR_CONNECT_TIMEOUT$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_)/;
+  /^(ENOTFOUND|EAI_|ECONNREFUSED$|UND_ERR_CONNECT_TIMEOUT$|CERT_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_)/;
+
+/**
+ * Errors of connections that never stood, TLS included, as `fetch` reports them. Codes alone don't tell: no route, a reset
+ * and a bad TLS record come before the first byte as well as after the last.
+ */
+const connectErrors = new WeakSet<object>();
+
+function noteConnectError(message: unknown): void {
+  const error = field(message, "error");
+  if (typeof error === "object" && error !== null) connectErrors.add(error);
+}
+
+/** Once for all, however many are made. */
+function listenForConnectErrors(): void {
+  unsubscribe("undici:client:connectError", noteConnectError);
+  subscribe("undici:client:connectError", noteConnectError);
+}
+
+/** Whether a request that failed so can't have left this machine (AUD-63). */
+function wasNeverSent(cause: unknown): boolean {
+  const code = field(cause, "code");
+  return (cause instanceof Error && connectErrors.has(cause)) || (typeof code === "string" && notSent.test(code));
+}
 
 /** The error below Octokit's and fetch's, which carries the system's code. */
 function innermost(error: unknown): unknown {
@@ -65,8 +89,7 @@ function exchangedOf(error: unknown, { given, timeout, host }: Sent): Exchanged 
   const cause = innermost(error);
   if (given.aborted) return { kind: "lost", reason: "aborted", cause, host };
   if (timeout.aborted) return { kind: "lost", reason: "timeout", cause, host };
-  const code = field(cause, "code");
-  return { kind: "lost", reason: typeof code === "string" && notSent.test(code) ? "not_sent" : "reset", cause, host };
+  return { kind: "lost", reason: wasNeverSent(cause) ? "not_sent" : "reset", cause, host };
 }
 
 /** One Octokit without plugins: it neither retries nor waits, and follows no redirect (AUD-64, SEC-113). */
@@ -74,6 +97,7 @@ export function createExchange(
   deps: Deps,
   settings: { readonly apiUrl: string; readonly timeoutMs: number },
 ): Exchange {
+  listenForConnectErrors();
   const octokit = new Octokit({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
 
   async function exchange(request: ApiRequest, authorization: Secret | null, given: AbortSignal): Promise<Exchanged> {

@@ -161,6 +161,13 @@ export function lostOf(error: CountersignError): Lost {
   return lost === "timeout" || lost === "reset" || lost === "server_error" ? lost : null;
 }
 
+/** The failure of a later request of one write: what went before it was done, so that GitHub must be looked at. */
+export function halfDone(error: unknown): unknown {
+  if (!isCountersignError(error) || lostOf(error) !== null) return error;
+  const details = { ...error.details, lost: "server_error" };
+  return new CountersignError(error.code, error.message, { cause: error, details });
+}
+
 /** Until when a limit holds, as the error says; null: not said. */
 export function waitUntilOf(error: CountersignError): number | null {
   const until = error.details["wait_until"];

@@ -1,12 +1,13 @@
 import { CountersignError, Secret } from "../domain/index.ts";
 import * as shapes from "./answers.ts";
-import { createExchange } from "./exchange.ts";
+import { createExchange, type Exchange } from "./exchange.ts";
 import type { AppFacts, InstallationFacts, RepositoryName, RepositoryPlace } from "./facts.ts";
 import type { Github, GithubDeps, GithubSettings } from "./github.ts";
 import { createPace } from "./pace.ts";
 import { type Credential, type ReadDeps, readAnswer } from "./read.ts";
 import { createRead, createReader } from "./reader.ts";
 import { isRepositoryName } from "./repository-name.ts";
+import { type Step, stepOf } from "./send.ts";
 import { appCredential, createTokens, type Tokens } from "./tokens.ts";
 import type { WriteContext } from "./write-row.ts";
 import { createWriter } from "./writer.ts";
@@ -99,6 +100,15 @@ function createGitAccess(tokens: Tokens, gitUrl: string): Github["gitAccess"] {
   };
 }
 
+/** The same exchange, each answer of which is a step on record (AUD-10). */
+const noting =
+  (exchange: Exchange, steps: Step[]): Exchange =>
+  async (request, authorization, signal) => {
+    const exchanged = await exchange(request, authorization, signal);
+    if (exchanged.kind === "answered") steps.push(stepOf(request, exchanged));
+    return exchanged;
+  };
+
 /** Opened once a process: it holds the tokens and the pace of writes. Nothing is asked before the first call. */
 export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   const { requestTimeoutMs, writeIntervalMs, lookIntervalMs } = { ...defaults, ...settings };
@@ -109,9 +119,9 @@ export function openGithub(deps: GithubDeps, settings: GithubSettings): Github {
   const pace = createPace(deps, writeIntervalMs);
   const app = createOwnApp({ deps: readDeps, own, tokens });
 
-  const contextOf = (place: RepositoryPlace): Omit<WriteContext, "send"> => {
+  const contextOf = (place: RepositoryPlace, steps: Step[] = []): Omit<WriteContext, "send"> => {
     const reading = tokens.credential(place, readPermissions);
-    const reads = createRead(readDeps, place, reading);
+    const reads = createRead({ ...readDeps, exchange: noting(exchange, steps) }, place, reading);
     return {
       place,
       reader: createReader(reads, place),

@@ -13,6 +13,12 @@ export type SendDeps = Pick<ReadDeps, "exchange" | "clock" | "redactor"> & { rea
 /** Safe to record: which request, and GitHub's name for it. */
 export type Step = JsonObject;
 
+export const stepOf = ({ method, route }: ApiRequest, answer: Answered): Step => ({
+  request: `${method} ${route}`,
+  status: answer.status,
+  request_id: requestIdOf(answer),
+});
+
 const aborted = (): CountersignError => new CountersignError("ABORTED", "stopped before anything was sent to GitHub");
 
 /** `steps` takes a line for each answered request. Each request waits for its turn (GH-112). */
@@ -27,11 +33,7 @@ export function createSend(
     if (signal.aborted) throw aborted();
     const exchanged: Exchanged = await deps.exchange(request, authorization, signal);
     if (exchanged.kind === "lost") throw lossOf(request, exchanged);
-    steps.push({
-      request: `${request.method} ${request.route}`,
-      status: exchanged.status,
-      request_id: requestIdOf(exchanged),
-    });
+    steps.push(stepOf(request, exchanged));
     return exchanged;
   }
 

@@ -1,4 +1,4 @@
-import { CountersignError, isCountersignError, mapTexts } from "../domain/index.ts";
+import { CountersignError, isCountersignError, type JsonObject, mapTexts } from "../domain/index.ts";
 import type { RepositoryPlace } from "./facts.ts";
 import { lostOf } from "./failure.ts";
 import type { GithubDeps, GithubWriter } from "./github.ts";
@@ -13,9 +13,20 @@ export type WriterDeps = SendDeps &
   Pick<GithubDeps, "delay"> & {
     readonly tokens: Tokens;
     readonly lookIntervalMs: number;
-    /** All of a row's context but its sending. */
-    readonly contextOf: (place: RepositoryPlace) => Omit<WriteContext, "send">;
+    /** All of a row's context but its sending. `steps` takes a line for each answered read. */
+    readonly contextOf: (place: RepositoryPlace, steps: Step[]) => Omit<WriteContext, "send">;
   };
+
+/** A list can have thirty pages, a tree many folders: the first reads stand for all. */
+const stepsRecordedMost = 8;
+
+/** What was read, when, and by which requests (AUD-10). */
+const lookEvidence = (saw: Seen["saw"], atMs: number, steps: readonly Step[]): JsonObject => ({
+  ...saw,
+  at: new Date(atMs).toISOString(),
+  reads: steps.slice(0, stepsRecordedMost),
+  readCount: steps.length,
+});
 
 const toFound = (seen: Seen, evidence: Found["evidence"]): Found =>
   seen.kind === "applied" ? { kind: "applied", result: seen.result, evidence } : { kind: seen.kind, evidence };
@@ -43,7 +54,7 @@ export function createWriter(deps: WriterDeps, place: RepositoryPlace): GithubWr
   function contextFor(write: GithubWrite, steps: Step[]): WriteContext {
     const credential = deps.tokens.credential(place, rowOf(write).permissions);
     const send = createSend(deps, { installationId: place.installationId, credential }, steps);
-    const context = deps.contextOf(place);
+    const context = deps.contextOf(place, steps);
     return {
       ...context,
       send: (request, shape, signal) =>
@@ -65,8 +76,14 @@ export function createWriter(deps: WriterDeps, place: RepositoryPlace): GithubWr
     look: async (given, sinceIso, signal) => {
       const write = redacted(deps, given); // as it was sent
       const lookOnce = async (): Promise<Seen> => {
+        const atMs = deps.clock();
+        const steps: Step[] = [];
+        const seen = await seeOnce(contextFor(write, steps));
+        return { ...seen, saw: lookEvidence(seen.saw, atMs, steps) };
+      };
+      const seeOnce = async (context: WriteContext): Promise<Seen> => {
         try {
-          return await rowOf(write).look(contextFor(write, []), write, sinceIso, signal);
+          return await rowOf(write).look(context, write, sinceIso, signal);
         } catch (error) {
           signal.throwIfAborted();
           if (!isCountersignError(error)) throw error;

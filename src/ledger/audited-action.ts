@@ -36,6 +36,8 @@ export type AuditedAction = {
     index: number;
     attempt: number;
     try: number | null;
+    /** `run:<run id>`, `system` or `person:<reference>`. */
+    actor: string;
     evidence: JsonObject;
   }[];
 };
@@ -74,12 +76,13 @@ export function auditedAction(entries: readonly LedgerEntry[]): AuditedAction {
       index,
       evidence,
     })),
-    states: moves.map(({ state, time, index, attempt, try: number, evidence }) => ({
+    states: moves.map(({ state, time, index, attempt, try: number, actor, evidence }) => ({
       state,
       time,
       index,
       attempt,
       try: number,
+      actor: actorText(actor),
       evidence,
     })),
   };

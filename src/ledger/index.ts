@@ -31,6 +31,7 @@ export {
   readRunEntries,
   readRunTexts,
   showAction,
+  showApproval,
   showRun,
 } from "./queries.ts";
 export { readForVerification } from "./read-for-verification.ts";

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { type ActionId, CountersignError, type LedgerEntry, type RunId } from "../domain/index.ts";
+import { type ActionId, type ApprovalId, CountersignError, type LedgerEntry, type RunId } from "../domain/index.ts";
 import type { Database, Store } from "../store/index.ts";
 import { type AuditedAction, auditedAction } from "./audited-action.ts";
 import type { Keys } from "./keys.ts";
@@ -45,6 +45,16 @@ export async function showAction(store: Store, actionId: ActionId): Promise<Audi
   const entries = await readActionEntries(store, actionId);
   const [first] = entries;
   return first === undefined ? null : { run_id: first.runId, actions: [auditedAction(entries)] };
+}
+
+/** The action that an approval was asked for; null where there was no such question. */
+export async function showApproval(store: Store, approvalId: string): Promise<AuditedRun | null> {
+  const row = await store.db
+    .selectFrom("approvals")
+    .select("action_id")
+    .where("approval_id", "=", approvalId as ApprovalId)
+    .executeTakeFirst();
+  return row === undefined ? null : showAction(store, row.action_id);
 }
 
 /** The entries of one action in the order of the log: for recovery, which goes on from the last one. */

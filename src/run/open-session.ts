@@ -35,6 +35,7 @@ export type FixedRun = BaseSettings & {
   readonly base: BaseTree;
   readonly startedAtMs: number;
   readonly approvalChannel: RunContext["approvalChannel"];
+  readonly deliveryId?: string | null;
   readonly onPhase: Session["onPhase"];
 };
 
@@ -60,6 +61,7 @@ export async function openSession(deps: RunDeps, fixed: FixedRun): Promise<Sessi
       runId: run.runId,
       traceId: run.traceId,
       attempt: run.attempt,
+      deliveryId: fixed.deliveryId ?? null,
       lease,
       requester: run.requester,
       requesterReference: fixed.requesterReference,

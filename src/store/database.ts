@@ -36,8 +36,14 @@ type FixedOrNull<T> = ColumnType<T | null, T | null | undefined, never>;
 /** Null until something sets it. */
 type SetLater<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
-/** The kill switch (AUD-90): one row. */
-type ServiceStateTable = { singleton: GeneratedAlways<boolean>; paused: boolean; changed_at: Time };
+/** One row: the kill switch (AUD-90), and what a service last began with (AUD-11). */
+type ServiceStateTable = {
+  singleton: GeneratedAlways<boolean>;
+  paused: boolean;
+  changed_at: Time;
+  policy_set_digest: SetLater<string>;
+  operator_settings_digest: SetLater<string>;
+};
 
 /** Search copy of a run, and the lease of the worker that has it. The ledger is what counts. */
 type RunsTable = {

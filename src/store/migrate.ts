@@ -1,6 +1,7 @@
 import type { PostgresPoolClient } from "kysely";
 import { CountersignError } from "../domain/index.ts";
 import { advisoryLocks } from "./advisory-locks.ts";
+import { eighth } from "./migrations/eighth.ts";
 import { fifth } from "./migrations/fifth.ts";
 import { first } from "./migrations/first.ts";
 import { fourth } from "./migrations/fourth.ts";
@@ -8,7 +9,7 @@ import { second } from "./migrations/second.ts";
 import { third } from "./migrations/third.ts";
 
 /** Forward only, in this order, never edited once released: a change is a new one. */
-const migrations = [first, second, third, fourth, fifth] as const;
+const migrations = [first, second, third, fourth, fifth, eighth] as const;
 
 /**
  * Brings the schema up to date in one transaction under an advisory lock, so that processes starting together do it once.

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,8 +58,6 @@ const notAsked = (): never => {
 };
 
 /** The command in this process, on the records of this test; with keys read anew, as each process reads them. */
-const find = (...argv: readonly string[]) => audit("find", ...argv);
-
 async function audit(...argv: readonly string[]) {
   const out: string[] = [];
   const err: string[] = [];
@@ -101,13 +99,15 @@ async function audit(...argv: readonly string[]) {
   return { exitCode, stdout: out.join(""), stderr: err.join("") };
 }
 
+const find = (...argv: readonly string[]) => audit("find", ...argv);
+
 async function foundIds(...argv: readonly string[]): Promise<readonly string[]> {
   const ended = await find(...argv, "--json");
   expect(ended, ended.stderr).toMatchObject({ exitCode: 0, stderr: "" });
   return Found.parse(JSON.parse(ended.stdout)).map(({ action_id }) => action_id);
 }
 
-describe("audit find", () => {
+describe("audit find (AUD-17)", () => {
   it("by run and by trace gives that run's actions, newest first, and no others", async () => {
     const [one, other] = [await newRun(), await newRun()];
     const first = await record(one, '{"path":"a"}');
@@ -243,4 +243,69 @@ it("audit show cuts a long text after its secrets were taken out, and indents no
   expect(stdout).toContain(`${"x".repeat(1_000)}[redact`);
   expect(stdout).toContain(" (cut)");
   expect(stdout).not.toMatch(/plant|yyyy/);
+});
+
+describe("audit hash (AUD-17)", () => {
+  it("prints the canonical length, and in a run the digest that its actions have", async () => {
+    const lease = await newRun();
+    const file = join(folder, "value.json");
+    writeFileSync(file, '{ "b": 1, "a": "\\u0041" }');
+
+    const alone = await audit("hash", file);
+    const inRun = await audit("hash", "--run", lease.runId, file);
+
+    const digest = argumentsDigest(await keys.runKey(lease.runId), Buffer.from('{"a":"A","b":1}'));
+    expect(alone.stdout).toBe("15 bytes in canonical form\n");
+    expect(inRun.stdout).toBe(`15 bytes in canonical form\n${digest}\n`);
+  });
+
+  it("refuses what the gate refuses, with its code", async () => {
+    const file = join(folder, "twice.json");
+    writeFileSync(file, '{"a":1,"a":2}');
+
+    expect(await audit("hash", file)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("duplicate_key") });
+  });
+});
+
+describe("audit show (AUD-9)", () => {
+  it.each<[ActionEnd, RegExp, RegExp]>([
+    ["succeeded", /^authorized {2}yes, by policy `allow-all`$/m, /^not done {4}nothing: it was done as asked$/m],
+    ["denied", /^authorized {2}no, by polic/m, /^not done {4}forbidden by polic/m],
+    ["invalid", /^authorized {2}nothing was decided$/m, /^not done {4}refused at /m],
+    ["failed_definite", /^authorized {2}yes, by policy `allow-all`$/m, /^not done {4}\S+.*: /m],
+  ])("tells of an action that is %s who let it be done, and what was not done and why", async (end, by, notDone) => {
+    const id = await record(await newRun(), '{"path":"shown"}', end);
+
+    const { stdout, exitCode } = await audit("show", id);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^proposed {4}/m);
+    expect(stdout).toMatch(/^validated {3}/m);
+    expect(stdout).toMatch(by);
+    expect(stdout).toMatch(/^effect {6}/m);
+    expect(stdout).toMatch(notDone);
+  });
+
+  it("finds an action by the approval that was asked for", async () => {
+    const lease = await newRun();
+    const id = await record(lease, '{"path":"asked"}');
+    const approvalId = randomUUID();
+    await store.sql(
+      "insert into approvals (approval_id, action_id, run_id, bindings, expires_at) values ($1, $2, $3, '{}', now())",
+      [approvalId, id, lease.runId],
+    );
+
+    expect((await audit("show", approvalId)).stdout).toContain(`action      ${id}`);
+  });
+
+  it.each([randomUUID(), "nonsense"])(
+    "says of an unknown id that it is, and how to list what there is: %s",
+    async (id) => {
+      expect(await audit("show", id)).toMatchObject({
+        exitCode: 1,
+        stdout: "",
+        stderr: `countersign: there is no run, action or approval \`${id}\` in the ledger; list runs with \`countersign runs list\`, actions with \`countersign audit find\` [NOT_FOUND]\n`,
+      });
+    },
+  );
 });

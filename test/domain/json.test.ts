@@ -31,7 +31,7 @@ const { value: anyJson } = fc.letrec<{ value: JsonValue }>((tie) => ({
   ),
 }));
 
-describe("parseStrictJson", () => {
+describe("parseStrictJson (AUD-14)", () => {
   it("reads every text that JSON.stringify writes to the same value", () => {
     fc.assert(
       fc.property(anyJson, fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
@@ -167,7 +167,7 @@ describe("parseStrictJson", () => {
   });
 });
 
-describe("checkPlainValue", () => {
+describe("checkPlainValue (AUD-14)", () => {
   const sparse = [1, 2, 3];
   delete sparse[1];
   const withProto = Object.defineProperty({}, "__proto__", { value: 1, enumerable: true });
@@ -248,7 +248,7 @@ describe("checkPlainValue", () => {
   });
 });
 
-describe("canonicalBytes", () => {
+describe("canonicalBytes (AUD-13)", () => {
   it("is a fixed point: its text parses to an equal value with equal bytes", () => {
     fc.assert(
       fc.property(anyJson, (value) => {

@@ -191,7 +191,7 @@ describe("the record of the run", () => {
     const other = await countersign.command(["audit", "show", "00000000-0000-7000-8000-000000000000"]);
 
     expect(other).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(other.stderr).toMatch(/^countersign: there is no run or action `0{8}.* \[NOT_FOUND\]\n$/);
+    expect(other.stderr).toMatch(/^countersign: there is no run, action or approval `0{8}.* \[NOT_FOUND\]\n$/);
   });
 });
 

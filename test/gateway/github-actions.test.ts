@@ -249,3 +249,23 @@ describe("a write to GitHub", () => {
     expect(again.verification.findings).toEqual([]);
   });
 });
+
+it("each entry of an action has the ids of run, take-over, try, delivery, trace and proposal (AUD-10)", async () => {
+  await using gateway = await openTestGateway();
+  const run = await gateway.newRun(null, { attempt: 2, deliveryId: "d-1", github: createGithubWorld().writer });
+
+  const { actionId } = await hostCall(gateway, run, "create_comment", { issue: 7, body: "at work" });
+
+  const rows = await gateway.store.db
+    .selectFrom("ledger_entries")
+    .select(["id", "run_id", "attempt", "try", "delivery_id", "trace_id", "parent_id", "state"])
+    .where("action_id", "=", actionId)
+    .orderBy("index")
+    .execute();
+  const [proposal, ...later] = rows;
+  const common = { run_id: run.runId, attempt: 2, delivery_id: "d-1", trace_id: run.traceId };
+  expect(proposal).toMatchObject({ ...common, try: null, parent_id: null });
+  expect(later.map(({ state }) => state)).toEqual([null, "authorized", "intent_recorded", "started", "succeeded"]);
+  for (const entry of later) expect(entry).toMatchObject({ ...common, parent_id: proposal?.id });
+  expect(later.map((entry) => entry.try)).toEqual([null, null, null, 1, 1]);
+});

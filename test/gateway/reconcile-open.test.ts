@@ -30,7 +30,7 @@ const tools = [...createCatalogue().values()].filter(({ place }) => place === "g
 const firstSample = (tool: string): JsonObject => sampleArguments(tool)[0] as JsonObject;
 const death = () => new CountersignError("LEDGER_UNAVAILABLE", "the process ended here");
 
-describe("a write to GitHub whose worker is gone", () => {
+describe("a write to GitHub whose worker is gone (AUD-6, AUD-8)", () => {
   let gateway: TestGateway;
   let recovery: RecoveryDeps;
   beforeAll(async () => {

@@ -105,6 +105,7 @@ const refusals: readonly (readonly [string, Reply, string])[] = [
 
 const effects = (): number => mock.asked.filter(({ method }) => method !== "GET").length;
 
+/** The classes of AUD-63, a row each; no library sends a second time (AUD-64). */
 describe.each(cases)("$write.tool", ({ write, request: [method, path], prepare }) => {
   it.each(losses)("sends one request and does not know its effect after %s", async (_name, reply, cause, code) => {
     prepare?.();
@@ -131,7 +132,7 @@ describe("a write", () => {
   const write: GithubWrite = { tool: "create_comment", actionId, issue: 1, body: "b" };
 
   it.each(['{"id": 5', "", '{"id": "five"}'])(
-    "does not know its effect after a success that reads `%s`",
+    "does not know its effect (AUD-63) after a success that reads `%s`",
     async (body) => {
       mock.replyInRepository("POST", "/issues/1/comments", { status: 201, body });
 
@@ -145,15 +146,12 @@ describe("a write", () => {
   it.each([
     "ENOTFOUND",
     "EAI_AGAIN",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
     "UND_ERR_CONNECT_TIMEOUT",
     "CERT_HAS_EXPIRED",
     "DEPTH_ZERO_SELF_SIGNED_CERT",
     "SELF_SIGNED_CERT_IN_CHAIN",
     "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-    "ERR_SSL_WRONG_VERSION_NUMBER",
-  ])("knows that nothing was sent after %s", async (code) => {
+  ])("knows that nothing was sent after %s (AUD-63)", async (code) => {
     mock.replyInRepository("POST", "/issues/1/comments", { failure: code });
 
     expect(await mock.writer().write(write, never)).toMatchObject({
@@ -162,7 +160,9 @@ describe("a write", () => {
     });
   });
 
-  it.each(["EPIPE", "UND_ERR_SOCKET", "UND_ERR_BODY_TIMEOUT", "anything else"])(
+  // The last three may come with a connection that stood: what was sent on it may have arrived (test/github/never-sent.test.ts).
+  const ambiguous = ["EHOSTUNREACH", "ENETUNREACH", "ERR_SSL_WRONG_VERSION_NUMBER"];
+  it.each(["EPIPE", "UND_ERR_SOCKET", "UND_ERR_BODY_TIMEOUT", "anything else", ...ambiguous])(
     "does not know its effect after %s",
     async (code) => {
       mock.replyInRepository("POST", "/issues/1/comments", { failure: code });

@@ -9,7 +9,7 @@ const repositoryId = fc.integer({ min: 1, max: 2 ** 40 });
 /** A text as people write it, without a line that could be a marker. */
 const words = fc.string({ unit: "binary" }).filter((text) => !text.includes("countersign:"));
 
-describe("a marker", () => {
+describe("a marker (AUD-62)", () => {
   it("is read back from the end of any text, whatever the line ends", () => {
     fc.assert(
       fc.property(words, id, repositoryId, fc.constantFrom("\n", "\r\n"), (text, actionId, repository, end) => {

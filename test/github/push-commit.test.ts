@@ -54,7 +54,11 @@ describe("push_commit", () => {
       },
     });
     const steps = outcome.kind === "applied" ? outcome.evidence["steps"] : null;
-    expect(steps).toHaveLength(5);
+    // Each request has its place on record, what was read back among them (AUD-10).
+    const methods = ["POST", "POST", "POST", "POST", "POST", "GET", "GET"];
+    expect(steps).toMatchObject(
+      methods.map((method) => ({ request: expect.stringMatching(`^${method} /`), request_id: "AB:1" })),
+    );
     expect(steps).toContainEqual({
       request: "POST /repositories/{repository_id}/git/refs",
       status: 201,
@@ -148,7 +152,7 @@ describe("push_commit", () => {
 describe("looking for a pushed commit", () => {
   const since = "2026-03-01T10:00:00Z";
 
-  it("takes an absent branch as not applied after two reads five seconds apart", async () => {
+  it("takes an absent branch as not applied after two reads five seconds apart (AUD-65)", async () => {
     const absent = { status: 404, body: { message: "Not Found" } };
     mock.replyInRepository("GET", refPath, absent, absent);
 

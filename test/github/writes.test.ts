@@ -47,6 +47,20 @@ describe("create_comment", () => {
     });
   });
 
+  it("is looked for with what was read, when, and by which requests on record (AUD-10, AUD-65)", async () => {
+    mock.replyInRepository("GET", "/issues/1/comments", ok([]), ok([]));
+
+    const { evidence } = await mock.writer().look(write, since, never);
+
+    const read = { request: "GET /repositories/{repository_id}/issues/{issue_number}/comments", request_id: "AB:1" };
+    expect(evidence).toMatchObject({
+      looks: [
+        { issue: 1, comments: 0, at: "2026-03-01T10:00:00.000Z", reads: [read], readCount: 1 },
+        { issue: 1, comments: 0, at: "2026-03-01T10:00:05.000Z", reads: [read], readCount: 1 },
+      ],
+    });
+  });
+
   it.each([
     ["of somebody else with a copied marker", `b\n\n${marker(actionId)}`, stranger],
     ["of a gone account", `b\n\n${marker(actionId)}`, { user: null }],
@@ -257,6 +271,18 @@ describe("update_pull_request", () => {
     expect(outcome).toMatchObject({ kind: "applied", result: { draft: false, confirmed: true } });
   });
 
+  it("does not call it undone where the text is refused once the draft is ready (AUD-63)", async () => {
+    mock.replyInRepository("GET", "/pulls/12", ok(before));
+    const data = { markPullRequestReadyForReview: { pullRequest: { isDraft: false } } };
+    mock.replyBeside("POST", "/graphql", ok({ data }));
+    mock.replyInRepository("PATCH", "/pulls/12", { status: 422, body: { message: "Validation Failed" } });
+
+    expect(await mock.writer().write(write, never)).toMatchObject({
+      kind: "unknown",
+      error: { code: "GITHUB_INVALID" },
+    });
+  });
+
   it("leaves a pull request of somebody else as it is", async () => {
     mock.replyInRepository("GET", "/pulls/12", ok(pullRequest(afterwards, stranger)));
 
@@ -462,7 +488,7 @@ describe("delete_branch", () => {
   });
 });
 
-it("every write has a natural key, a precondition and a recipe", () => {
+it("every write has a natural key, a precondition and a recipe (AUD-61)", () => {
   for (const [tool, row] of Object.entries(githubWrites)) {
     expect(row.precondition, tool).not.toBe("");
     expect(row.recipe, tool).not.toBe("");

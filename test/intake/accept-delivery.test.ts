@@ -637,7 +637,7 @@ describe("a repetition (AT-4, SEC-112)", () => {
   });
 });
 
-describe("two processes at once (AT-4)", () => {
+describe("two processes at once (C-10, AUD-67) (AT-4)", () => {
   async function inTwo<Value>(
     work: (
       one: Awaited<ReturnType<typeof startIntake>>,

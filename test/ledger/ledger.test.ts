@@ -131,7 +131,7 @@ describe("append", () => {
     expect(await verify()).toMatchObject({ ok: true, size: 2 });
   });
 
-  it("refuses a worker whose lease was lost", async () => {
+  it("refuses a worker whose lease was lost (AUD-7)", async () => {
     const old = await test.newRun(1);
     await test.ledger.append(old, { entries: [anEntry(old.runId)], sealed: [] });
     const newer = await test.open(store);
@@ -245,7 +245,7 @@ describe("append", () => {
     expect(await verify()).toMatchObject({ ok: true });
   });
 
-  it("never lets time run backwards unexplained: small steps are held, larger ones are an entry", async () => {
+  it("never lets time run backwards unexplained: small steps are held, larger ones are an entry (AUD-11)", async () => {
     const lease = await test.newRun();
     const append = () => test.ledger.append(lease, { entries: [anEntry(lease.runId)], sealed: [] });
 

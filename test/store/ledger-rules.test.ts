@@ -81,7 +81,7 @@ const refusalOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => databaseRefusalOf(error) ?? error,
   );
 
-describe("state changes", () => {
+describe("state changes (AUD-3)", () => {
   it("has the domain's legal pairs as rows, and no others", async () => {
     const rows = await store.db.selectFrom("legal_transitions").selectAll().execute();
 
@@ -128,7 +128,7 @@ describe("state changes", () => {
   });
 });
 
-describe("no effect without what must come before it", () => {
+describe("no effect without what must come before it (AUD-5)", () => {
   it("refuses authorized without a decision, with another action's, and with one that denies", async () => {
     const run = aRun();
     const [mine, other] = [
@@ -163,6 +163,19 @@ describe("no effect without what must come before it", () => {
     await expect(start).rejects.toMatchObject({ constraint: "starts_intent" });
   });
 
+  it("refuses a decision about nothing that was proposed, or about what another run proposed", async () => {
+    const [run, other] = [aRun(), aRun()];
+    const action = { id: randomUUID(), starts: 0 };
+    await enter(run, action, "proposed");
+    const evidence = { effect: "allow", policyIds: [] };
+    const decide = (by: Run, actionId: string): Promise<unknown> =>
+      refusalOf(by.append({ type: "decision", actionId, decisionId: randomUUID(), evidence }));
+
+    expect(await decide(run, randomUUID())).toBe("illegal_transition");
+    expect(await decide(other, action.id)).toBe("illegal_transition");
+    expect(await decide(run, action.id)).toBe("accepted");
+  });
+
   it("keeps the decision with its effect and policies", async () => {
     const run = aRun();
     const action = { id: randomUUID(), starts: 0 };
@@ -178,7 +191,7 @@ describe("no effect without what must come before it", () => {
   });
 });
 
-describe("the log", () => {
+describe("the log (AUD-3)", () => {
   it.each([
     ["update ledger_entries set fencing_token = 1"],
     ["delete from ledger_entries"],
@@ -264,7 +277,7 @@ describe("the log", () => {
   });
 });
 
-describe("fencing", () => {
+describe("fencing (AUD-7)", () => {
   it("refuses a token lower than the newest of the run, as a lost lease", async () => {
     const run = aRun();
     await run.append({ type: "run" }, 5);
@@ -273,6 +286,20 @@ describe("fencing", () => {
     await expect(run.append({ type: "run" }, 5)).resolves.toBeUndefined();
     await expect(run.append({ type: "run" }, null)).resolves.toBeUndefined();
     await expect(run.append({ type: "run" }, 4)).rejects.toMatchObject({ code: "LEDGER_CONFLICT" });
+  });
+
+  it("refuses what leads to an effect where it comes without the token of the run's lease", async () => {
+    const run = aRun();
+    await run.append({ type: "run" }, 5);
+    const actionId = randomUUID();
+    await run.append({ actionId, state: "proposed", evidence: { tool: "read_file" } }, 5);
+    const decisionId = randomUUID();
+    await run.append({ type: "decision", actionId, decisionId, evidence: { effect: "allow", policyIds: [] } }, 5);
+    const authorize = (token: number | null) => run.append({ actionId, state: "authorized", decisionId }, token);
+
+    await expect(authorize(null)).rejects.toMatchObject({ code: "LEDGER_CONFLICT" });
+    await expect(authorize(5)).resolves.toBeUndefined();
+    await expect(run.append({ actionId, state: "cancelled" }, null)).resolves.toBeUndefined();
   });
 
   it("refuses a token lower than that of the lease in `runs`", async () => {
@@ -289,7 +316,7 @@ describe("fencing", () => {
   });
 });
 
-describe("the projection", () => {
+describe("the projection (AUD-2)", () => {
   it("is the same after being rebuilt from the ledger", async () => {
     const run = aRun();
     const walk = async (choices: readonly number[]): Promise<void> => {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { JsonObject } from "../../domain/index.ts";
 import * as shapes from "../answers.ts";
 import type { PullRequestFacts } from "../facts.ts";
-import { isRefused } from "../failure.ts";
+import { halfDone, isRefused } from "../failure.ts";
 import type { WriteContext, WriteRow } from "../write-row.ts";
 import type { OpenPullRequest, UpdatePullRequest } from "../writes.ts";
 import { isSameText, notOurs, outdated, ownMarkers, revisionOf, withMarkers, withoutMarkers } from "./marked.ts";
@@ -103,17 +103,17 @@ export const updatePullRequest: WriteRow<UpdatePullRequest> = {
     const markers = await ownMarkers(context, present, signal);
     if (markers === null) throw notOurs("pull request");
     if (revisionOf(markers) > write.revision) throw outdated("pull request", revisionOf(markers));
-    if (write.draft !== undefined && write.draft !== present.isDraft && present.nodeId !== null)
-      await setDraft(context, present.nodeId, write.draft, signal);
+    const isDraftToChange = write.draft !== undefined && write.draft !== present.isDraft && present.nodeId !== null;
+    if (isDraftToChange) await setDraft(context, present.nodeId, write.draft, signal);
     const body = wantedBody(context, write, present.body, markers.first.id);
     const title = write.title === undefined ? {} : { title: write.title };
     const parameters = { pull_number: write.pullRequest, body, ...title };
-    const sent = await context.send(
-      { method: "PATCH", route: "/pulls/{pull_number}", parameters },
-      shapes.PullRequest,
-      signal,
-    );
-    return await readBack(context, sent, signal);
+    const request = { method: "PATCH", route: "/pulls/{pull_number}", parameters } as const;
+    try {
+      return await readBack(context, await context.send(request, shapes.PullRequest, signal), signal);
+    } catch (error) {
+      throw isDraftToChange ? halfDone(error) : error;
+    }
   },
   look: async (context, write, _since, signal) => {
     const present = await readPresent(context, write.pullRequest, signal);

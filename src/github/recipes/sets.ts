@@ -28,6 +28,10 @@ export const addReaction: WriteRow<AddReaction> = {
   },
 };
 
+/** GitHub takes names of labels that differ in case for one. */
+const isOn = (labels: readonly string[], label: string): boolean =>
+  labels.some((name) => name.toLowerCase() === label.toLowerCase());
+
 export const addLabel: WriteRow<AddLabel> = {
   naturalKey: ({ issue, label }) => `label ${label} on ${issue}`,
   precondition: "none: a set holds a thing once",
@@ -40,14 +44,12 @@ export const addLabel: WriteRow<AddLabel> = {
       shapes.Labels,
       signal,
     );
-    return { label, on: labels.includes(label) };
+    return { label, on: isOn(labels, label) };
   },
   look: async ({ reader }, { issue, label }, _since, signal) => {
     const { labels } = await reader.issue(issue, signal);
     const saw = { labels: labels.length };
-    return labels.includes(label)
-      ? { kind: "applied", result: { label, on: true }, saw }
-      : { kind: "not_applied", saw };
+    return isOn(labels, label) ? { kind: "applied", result: { label, on: true }, saw } : { kind: "not_applied", saw };
   },
 };
 
@@ -61,21 +63,19 @@ export const removeLabel: WriteRow<RemoveLabel> = {
     try {
       await send(
         { method: "DELETE", route: "/issues/{issue_number}/labels/{name}", parameters },
-        shapes.Nothing,
+        shapes.Labels,
         signal,
       );
     } catch (error) {
       if (!isCountersignError(error, "GITHUB_NOT_FOUND")) throw error;
-      if ((await reader.issue(issue, signal)).labels.includes(label)) throw error;
+      if (isOn((await reader.issue(issue, signal)).labels, label)) throw error;
     }
     return { label, on: false };
   },
   look: async ({ reader }, { issue, label }, _since, signal) => {
     const { labels } = await reader.issue(issue, signal);
     const saw = { labels: labels.length };
-    return labels.includes(label)
-      ? { kind: "not_applied", saw }
-      : { kind: "applied", result: { label, on: false }, saw };
+    return isOn(labels, label) ? { kind: "not_applied", saw } : { kind: "applied", result: { label, on: false }, saw };
   },
 };
 

@@ -55,6 +55,7 @@ async function contextOf(deps: GithubRunDeps, row: DeliveryRow, inPlaceOfRun: Ru
     runId: inPlaceOfRun,
     traceId: deps.keys.traceId(inPlaceOfRun),
     attempt: 0,
+    deliveryId: row.delivery_id,
     lease: { runId: inPlaceOfRun, fencingToken: 1 },
     requester: { id: senderId, login: senderId, permission: row.answer === "comment" ? "write" : "none" },
     requesterReference: Buffer.from(deps.randomBytes(16)).toString("hex"),

@@ -35,6 +35,7 @@ export async function openJob(deps: GithubRunDeps, row: RunRow, lease: RunLease)
     runId: row.run_id,
     traceId: row.trace_id,
     attempt: row.attempt,
+    deliveryId: row.delivery_id,
     lease,
     requester: trigger.requester,
     requesterReference,
@@ -60,7 +61,7 @@ export async function hostContext(
   deps: RunDeps,
   who: Pick<
     RunContext,
-    "runId" | "traceId" | "attempt" | "lease" | "requester" | "requesterReference" | "repository"
+    "runId" | "traceId" | "attempt" | "deliveryId" | "lease" | "requester" | "requesterReference" | "repository"
   > & { readonly writer: GithubWriter; readonly branch: string | null },
 ): Promise<RunContext> {
   const { writer, branch, ...known } = who;

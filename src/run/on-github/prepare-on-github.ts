@@ -68,6 +68,7 @@ export async function prepareOnGithub(
     ...read,
     startedAtMs: job.startedAtMs,
     approvalChannel: "none",
+    deliveryId: job.row.delivery_id,
     onPhase,
   });
   return { session, base };

@@ -31,7 +31,7 @@ const factsOf = (text: string): PullRequestTextFacts & { readonly title: string 
   diffStat: { files: 1, added: 1, removed: 0 },
   tests: { command: text, derived: false, before: null, after: null },
   actions: [{ tool: text, done: 1, denied: 0, refused: 0, other: 0 }],
-  notDone: [{ tool: text, outcome: text, policyIds: [text], path: text }],
+  notDone: [{ tool: text, outcome: text, policyIds: [text], advice: [text], path: text }],
   leftOut: [text],
   withheld: [{ path: text, policyIds: [text] }],
   checkpoint: { origin: text, size: 12, rootHash: "cm9vdA==" },

@@ -28,7 +28,19 @@ export const paths: Readonly<Record<PathKind, readonly string[]>> = {
     "Makefile",
     "to-manifest",
   ],
-  ordinary: ["src/a.ts", "docs/workflows/ci.yml", "git/config", "src/package.json.ts", "readme.md", ".gitkeep"],
+  // The last four have Cyrillic and Greek letters: to git and GitHub they are other names, and are decided as what they are.
+  ordinary: [
+    "src/a.ts",
+    "docs/workflows/ci.yml",
+    "git/config",
+    "src/package.json.ts",
+    "readme.md",
+    ".gitkeep",
+    ".g\u0456t/config",
+    ".g\u0456thub/workflows/ci.yml",
+    "p\u0430ckage.json",
+    "\u039cakefile",
+  ],
 };
 
 /** Links of the checkout: where the first name leads. */
@@ -43,7 +55,10 @@ export const tools = {
   change: ["create_file", "edit_file", "delete_file"],
   command: ["run_command", "run_tests"],
   end: ["finish"],
-  none: ["run_verification", "push_commit", "shell", "Read_File"],
+  /** To a model these are no tools. */
+  none: ["run_verification", "push_commit", "create_comment", "delete_branch", "shell", "Read_File"],
+  /** The host's own, by the host. */
+  publish: ["push_commit", "open_pull_request", "create_comment", "delete_branch"],
 } as const;
 export type ToolKind = keyof typeof tools;
 
@@ -54,9 +69,18 @@ export type Case = {
   readonly permission: "admin" | "maintain" | "write" | "read" | "none";
   readonly isOver: boolean;
   readonly isForeign: boolean;
-  readonly fitsSchema: boolean;
+  /** Whether the text is one plain JSON object that fits the tool's schema (AUD-12, AUD-14). */
+  readonly isSound: boolean;
   readonly canAsk: boolean;
+  /** The branch that a write of the host's names; null where it names none. */
+  readonly branchKind: "own" | "other" | null;
 };
+
+/** What a person does about a question (AUD-36, AUD-38, AUD-39), or what is done with their yes. */
+export type Answer = "yes" | "no" | "late" | "again" | "unknown_id" | "other_run" | "other_words" | "other_content";
+
+/** An approval is for one action, once, in time, in its own run, for what was asked. */
+export const isCarriedOut = (answer: Answer): boolean => answer === "yes";
 
 const needs: Readonly<Record<ToolKind, "read" | "write">> = {
   read: "read",
@@ -64,22 +88,23 @@ const needs: Readonly<Record<ToolKind, "read" | "write">> = {
   change: "write",
   command: "write",
   none: "write",
+  publish: "read",
 };
 const mayWrite = ["admin", "maintain", "write"];
 
 /** What no policy can widen. */
-function isFloored({ toolKind, pathKind, isForeign }: Case): boolean {
-  if (isForeign || pathKind === "git" || pathKind === "malformed") return true;
-  return toolKind === "change" && pathKind === "steering";
+function isFloored({ toolKind, pathKind, isForeign, branchKind }: Case): boolean {
+  if (isForeign || pathKind === "git" || pathKind === "malformed" || branchKind === "other") return true;
+  return (toolKind === "change" || toolKind === "publish") && pathKind === "steering";
 }
 
 const hasRole = ({ toolKind, permission }: Case): boolean =>
   mayWrite.includes(permission) || (needs[toolKind] === "read" && permission === "read");
 
 export function oracle(one: Case): Verdict {
-  if (one.toolKind === "none" || !one.fitsSchema || one.pathKind === "outside") return "invalid";
+  if (one.toolKind === "none" || !one.isSound || one.pathKind === "outside") return "invalid";
   if (isFloored(one) || one.isOver || !hasRole(one)) return "denied";
-  const isGuarded = one.toolKind === "change" && one.pathKind === "guarded";
+  const isGuarded = (one.toolKind === "change" || one.toolKind === "publish") && one.pathKind === "guarded";
   if (!isGuarded) return "allowed";
   return one.canAsk ? "asked" : "denied";
 }
