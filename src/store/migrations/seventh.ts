@@ -1,0 +1,18 @@
+/**
+ * Migration 0007: when what was asked to stop happened, whether or not a run was there, so that a trigger that is older and
+ * is stored later starts nothing (GH-13); and which missed deliveries GitHub would not send again (GH-32).
+ */
+export const seventh = {
+  name: "0007",
+  statements: [
+    `alter table deliveries add column stop_at timestamptz(3), add column stop_repository_ids jsonb`,
+    `create index deliveries_stop on deliveries (stop_at) where stop_at is not null`,
+    `create table refused_redeliveries (
+      guid text primary key,
+      refusals integer not null check (refusals >= 1),
+      code text not null,
+      not_before timestamptz(3) not null,
+      delivered_at timestamptz(3) not null
+    )`,
+  ],
+} as const;
