@@ -6,13 +6,14 @@ import { gateRemedy } from "../pass-gate.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
+import { askGate } from "./ask-gate.ts";
 import { endEarly, finish, type Live } from "./end.ts";
 import { type GithubJob, openJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { handOver } from "./hand-over.ts";
-import { reconcileAll, standingWrites } from "./host-actions.ts";
+import { reconcileAll } from "./host-actions.ts";
 import { type KeptResult, keepResult, readKeptResult } from "./kept-result.ts";
-import { type Closed, closed, type Gate, lastGate } from "./last-gate.ts";
+import { type Closed, closed } from "./last-gate.ts";
 import { closedByError, type PreparedOnGithub, prepareOnGithub } from "./prepare-on-github.ts";
 import { type Asked, isWorthPublishing, publicationOf } from "./publication.ts";
 import { publish } from "./publish.ts";
@@ -134,7 +135,7 @@ async function conclude(
   session.onPhase("publish");
   if (!ended.isKept) await keepResult(deps, session, ended);
   await live.reporter.settled();
-  const gate = await gateOf(deps, live, base);
+  const gate = await askGate(deps, live, base);
   const published =
     gate.kind === "closed"
       ? gate
@@ -160,14 +161,6 @@ const askedOf = ({ trigger }: GithubJob): Asked => ({
   askedAt: trigger.at,
   textDigest: trigger.textDigest,
 });
-
-/** A run whose commit stands on GitHub was let through: it goes on. */
-async function gateOf(deps: GithubRunDeps, { job, stop, lost }: Live, base: PreparedOnGithub["base"]): Promise<Gate> {
-  if ((await standingWrites(deps, job.context, "push_commit")).results.length > 0) return { kind: "open", behindBy: 0 };
-  const gate = await lastGate(job, base, lost);
-  const wish = await stop.look();
-  return wish === null ? gate : closed("cancelled", stopText(wish), askAgain);
-}
 
 /** What was halted in the midst of publishing names who halted it (GH-50). */
 async function causeOf({ stop }: Live, { conclusion, cause }: Closed): Promise<string> {
