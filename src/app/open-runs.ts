@@ -26,6 +26,7 @@ import {
 import { describeRung, requireSandbox } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { inHome } from "./in-home.ts";
+import { openSpooledLedger } from "./open-spool.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { wantedRung, workspaceDepsOf, workspaceHands } from "./workspace-hands.ts";
 
@@ -97,12 +98,13 @@ async function openAll(
     openRecords(deps, settings, signal).then((opened) => undo.use(opened)),
   ]);
   const workspace = settledValue(hands);
-  const { store, ledger, keys } = settledValue(records);
+  const { store, ledger: log, keys } = settledValue(records);
+  const spooled = await openSpooledLedger({ ...deps, store, ledger: log }, join(settings.home, "spool"), undo);
   const runs: RunDeps = {
     ...deps,
     ...hooks,
     store,
-    ledger,
+    ...spooled,
     keys,
     policies,
     operator,

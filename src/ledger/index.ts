@@ -34,6 +34,16 @@ export {
 } from "./queries.ts";
 export { readForVerification } from "./read-for-verification.ts";
 export { sealCommitted } from "./seal-committed.ts";
+export {
+  openSpool,
+  readSpools,
+  removeSpool,
+  type Spool,
+  type SpooledOutcome,
+  type SpoolReading,
+  type SpoolRecord,
+} from "./spool.ts";
+export { isAfterEffect, spoolOutcomes } from "./spool-outcomes.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export { spansOf } from "./trace/derive-spans.ts";
 export { lostSpans, type SpanCount } from "./trace/lost-spans.ts";

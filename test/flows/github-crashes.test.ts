@@ -129,8 +129,8 @@ describe.each(takenBack)("what is taken back between push and pull request: $nam
     expect(await place.github.read.refs(repository, "refs/heads/countersign/")).toEqual([]);
     expect(deleted).toEqual([{ state: "succeeded" }]);
     expect(comments).toHaveLength(1);
-    expect(comments[0]?.body).toContain(cause);
-    expect(comments[0]?.body).toMatch(/the branch `?\S+countersign\/\S+ was deleted again/);
+    expect(comments[0]?.["body"]).toContain(cause);
+    expect(comments[0]?.["body"]).toMatch(/the branch `?\S+countersign\/\S+ was deleted again/);
   });
 });
 
