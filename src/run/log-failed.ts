@@ -24,7 +24,7 @@ const beforeStart: ReadonlySet<ActionState> = new Set<ActionState>([
  * although its answer was lost, the action is on record as started: nothing was done, and that is certain.
  */
 export async function cancelUnrecorded(
-  deps: RunDeps,
+  deps: Pick<RunDeps, "store" | "ledger">,
   run: OfRun,
   lease: RunLease,
   actionIds: readonly ActionId[],
@@ -45,7 +45,11 @@ export async function cancelUnrecorded(
  * Says of each action whose outcome lies in the spool that it is not known how it ended, and what the spool says of it: it
  * is settled by looking at the world all the same (AUD-54). Said once: after it the action is no longer `started`.
  */
-export async function recordSpooled(deps: RunDeps, run: OfRun, lease: RunLease): Promise<void> {
+export async function recordSpooled(
+  deps: Pick<RunDeps, "store" | "ledger" | "readSpools">,
+  run: OfRun,
+  lease: RunLease,
+): Promise<void> {
   const spooled = (await deps.readSpools()).records.filter(({ runId }) => runId === run.runId);
   if (spooled.length === 0) return;
   const ids = [...new Set(spooled.map(({ actionId }) => actionId))];
@@ -60,7 +64,7 @@ export async function recordSpooled(deps: RunDeps, run: OfRun, lease: RunLease):
   if (entries.length > 0) await deps.ledger.append(lease, { entries, sealed: [] });
 }
 
-const readStates = ({ store }: RunDeps, { runId }: OfRun, actionIds: readonly ActionId[]) =>
+const readStates = ({ store }: Pick<RunDeps, "store">, { runId }: OfRun, actionIds: readonly ActionId[]) =>
   store.db
     .selectFrom("actions")
     .select(["action_id as actionId", "state", "try as number"])
