@@ -1,15 +1,17 @@
-import type { JsonObject, Secret } from "../domain/index.ts";
+import { join } from "node:path";
+import type { Secret } from "../domain/index.ts";
 import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
+import { readSpools } from "../ledger/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
-import { readKillSwitch } from "../store/index.ts";
 import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
 import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
 import type { CountersignDeps } from "./settings.ts";
+import { watchHealth } from "./watch-health.ts";
 import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
 
 /** The settings of the service, as plain values. */
@@ -165,6 +167,8 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   const { github: place, webhookPath, port, host } = settings;
   const operator = await loadOperatorSettings(settings.policiesFolder);
   const secrets = [place.webhookSecret, ...(place.webhookSecretPrevious === null ? [] : [place.webhookSecretPrevious])];
+  const readHere = () => readSpools(join(settings.home, "spool"));
+  const health = undo.use(await watchHealth({ store, clock: deps.clock, readSpools: readHere }));
   const intake: Intake = createIntake(
     {
       ...deps,
@@ -179,14 +183,14 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
       },
       ownApp: { id: app.id, botUserId: app.botUserId },
       times: intakeTimes,
-      health: () => health(records),
+      health: health.now,
       onTrouble: hooks.onTrouble,
     },
     { privateKey: place.privateKey, webhookSecrets: secrets, webhookPath },
   );
   undo.use(intake);
   const heard = await intake.listen(port, host);
-  undo.use(askForMissed({ deps, store, hooks }, settings));
+  undo.use(askForMissed({ deps, store, ledger, hooks }, settings));
   return heard;
 }
 
@@ -215,7 +219,7 @@ const hourMs = 3_600_000;
  * (GH-32), and forgets the keys of old ones. What fails is told and tried an hour later.
  */
 function askForMissed(
-  { deps, store, hooks }: Pick<Intaking, "deps" | "hooks"> & Pick<Records, "store">,
+  { deps, store, ledger, hooks }: Pick<Intaking, "deps" | "hooks"> & Pick<Records, "store" | "ledger">,
   { github }: ServiceSettings,
 ): AsyncDisposable {
   const stop = new AbortController();
@@ -223,8 +227,9 @@ function askForMissed(
   const ask = async (): Promise<void> => {
     try {
       await pruneDeliveries({ store, clock: deps.clock });
-      const wanted = { store, clock: deps.clock, listDeliveries: hook.list, redeliver: hook.redeliver };
-      await redeliverMissed(wanted, stop.signal);
+      const wanted = { store, ledger, clock: deps.clock, listDeliveries: hook.list, redeliver: hook.redeliver };
+      const { asked, refused } = await redeliverMissed(wanted, stop.signal);
+      if (refused > 0) deps.notice(`GitHub refused to send ${refused} of ${asked} missed deliveries again`);
     } catch (error) {
       if (!stop.signal.aborted) hooks.onTrouble("deliveries that were missed could not be asked for", error);
     }
@@ -241,18 +246,4 @@ function askForMissed(
       await asking;
     },
   };
-}
-
-/** Whether work can be accepted: the database answers, and the log is where it was. */
-async function health({ store, ledger }: Records): Promise<{ readonly isReady: boolean; readonly facts: JsonObject }> {
-  const { size } = await ledger.head();
-  const { isPaused } = await readKillSwitch(store.db);
-  const counts = await store.db
-    .selectFrom("runs")
-    .select((row) => ["status", row.fn.countAll<string>().as("count")])
-    .where("status", "!=", "completed")
-    .groupBy("status")
-    .execute();
-  const runs = Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
-  return { isReady: true, facts: { ledger: { size }, paused: isPaused, runs } };
 }

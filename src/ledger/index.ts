@@ -17,6 +17,7 @@ export {
   verifyInclusion,
 } from "./merkle.ts";
 export type { NewBatch, RunLease } from "./prepare-batch.ts";
+export { type ProbedLog, probeLog } from "./probe-log.ts";
 export { proofReader } from "./proof-reader.ts";
 export {
   type AuditedRun,

@@ -1,6 +1,7 @@
 /**
  * Migration 0007: when what was asked to stop happened, whether or not a run was there, so that a trigger that is older and
- * is stored later starts nothing (GH-13); and which missed deliveries GitHub would not send again (GH-32).
+ * is stored later starts nothing (GH-13); and which missed deliveries GitHub would not send again (GH-32);
+ * and the row that a probe of the log writes.
  */
 export const seventh = {
   name: "0007",
@@ -13,6 +14,11 @@ export const seventh = {
       code text not null,
       not_before timestamptz(3) not null,
       delivered_at timestamptz(3) not null
+    )`,
+    // AUD-60: what a probe writes, so that a log that can be read but not written is found.
+    `create table log_probe (
+      singleton boolean primary key generated always as (true) stored,
+      at timestamptz(3) not null
     )`,
   ],
 } as const;
