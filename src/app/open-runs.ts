@@ -13,7 +13,7 @@ import {
   type SpanSenderSettings,
   startSpanSender,
 } from "../ledger/index.ts";
-import { loadOperatorSettings, loadPolicies, type PolicyEngine } from "../policy/index.ts";
+import { digestOperatorSettings, loadOperatorSettings, loadPolicies, type PolicyEngine } from "../policy/index.ts";
 import { type AskApproval, type RunDeps, type RunEvent, type ServerPlace, settleInterrupted } from "../run/index.ts";
 import {
   makeHome,
@@ -27,6 +27,7 @@ import { describeRung, requireSandbox } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { inHome } from "./in-home.ts";
 import { openSpooledLedger } from "./open-spool.ts";
+import { recordSettings } from "./record-settings.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { wantedRung, workspaceDepsOf, workspaceHands } from "./workspace-hands.ts";
 
@@ -118,6 +119,12 @@ async function openAll(
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };
   if (settings.otel) sendSpans(undo, { ...deps, store }, { ...settings.otel, publicUrl: null });
+  const operatorDigest = await digestOperatorSettings(settings.policiesFolder);
+  const { policySetDigest } = policies;
+  await recordSettings(
+    { ...deps, store, ledger: log },
+    { operatorDigest, policySetDigest, killSwitch: operator.killSwitch },
+  );
   for (const line of await settleInterrupted(runs, signal)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };

@@ -3,13 +3,14 @@ import type { Secret } from "../domain/index.ts";
 import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { readSpools } from "../ledger/index.ts";
-import { loadOperatorSettings } from "../policy/index.ts";
+import { digestOperatorSettings, loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
 import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
 import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import { recordService, recordSettings } from "./record-settings.ts";
 import type { CountersignDeps } from "./settings.ts";
 import { watchHealth } from "./watch-health.ts";
 import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
@@ -85,6 +86,12 @@ export async function openService(
       { ...settings.github, markerKey, ...pickGithubPace(pace) },
     );
   const records = undo.use(await openPart(deps, { ...settings, openGithub: openOurs }, hooks, signal));
+  await recordService(records.ledger, "service_started", settings.role);
+  undo.defer(() =>
+    recordService(records.ledger, "service_stopped", settings.role).catch((error: unknown) =>
+      hooks.onTrouble("the stop of the service is not on record", error),
+    ),
+  );
   const github = records.runs?.github ?? openOurs(records.keys.markerKey);
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
@@ -166,6 +173,11 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   const { store, ledger, keys } = records;
   const { github: place, webhookPath, port, host } = settings;
   const operator = await loadOperatorSettings(settings.policiesFolder);
+  const operatorDigest = await digestOperatorSettings(settings.policiesFolder);
+  await recordSettings(
+    { ...deps, store, ledger },
+    { operatorDigest, policySetDigest: null, killSwitch: operator.killSwitch },
+  );
   const secrets = [place.webhookSecret, ...(place.webhookSecretPrevious === null ? [] : [place.webhookSecretPrevious])];
   const readHere = () => readSpools(join(settings.home, "spool"));
   const health = undo.use(await watchHealth({ store, clock: deps.clock, readSpools: readHere }));

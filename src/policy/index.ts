@@ -13,7 +13,12 @@ export type {
 } from "./authorization-request.ts";
 export type { BaseFiles } from "./derive-verify.ts";
 export { type CatalogueEntry, compilePolicies, loadPolicies, type PolicyDeps } from "./load-policies.ts";
-export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
+export {
+  digestOperatorSettings,
+  loadOperatorSettings,
+  type OperatorSettings,
+  parseOperatorSettings,
+} from "./operator-settings.ts";
 export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";
 export { rawEvaluation } from "./raw-evaluation.ts";
 export { compileRepositoryPolicies, type ForbidText, noRepositoryPolicies } from "./repository-policies.ts";

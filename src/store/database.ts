@@ -37,7 +37,14 @@ type FixedOrNull<T> = ColumnType<T | null, T | null | undefined, never>;
 type SetLater<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
 /** The kill switch (AUD-90): one row. */
-type ServiceStateTable = { singleton: GeneratedAlways<boolean>; paused: boolean; changed_at: Time };
+type ServiceStateTable = {
+  singleton: GeneratedAlways<boolean>;
+  paused: boolean;
+  changed_at: Time;
+  /** Of the settings and policies that the last start found; null until the first one (AUD-11). */
+  operator_digest: SetLater<string>;
+  policy_set_digest: SetLater<string>;
+};
 
 /** Search copy of a run, and the lease of the worker that has it. The ledger is what counts. */
 type RunsTable = {

@@ -15,6 +15,8 @@ export const seventh = {
       not_before timestamptz(3) not null,
       delivered_at timestamptz(3) not null
     )`,
+    // AUD-11: what the last start found, so that a change is an entry. Null until the first start.
+    `alter table service_state add column operator_digest text, add column policy_set_digest text`,
     // AUD-60: what a probe writes, so that a log that can be read but not written is found.
     `create table log_probe (
       singleton boolean primary key generated always as (true) stored,
