@@ -7,6 +7,7 @@ import type {
   Redactor,
   RepositoryRef,
   Requester,
+  Risk,
   RunId,
   TraceId,
 } from "../domain/index.ts";
@@ -69,6 +70,8 @@ export type RunDeps = IdSource & {
   readonly github: Github | null;
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
+  /** Told each time that an action of that risk could not be recorded (AUD-52); absent: nobody asks. */
+  readonly onUnrecorded?: (risk: Risk) => void;
   /** What this machine's workers could not record of effects that were begun (AUD-54). */
   readonly readSpools: () => Promise<SpoolReading>;
   /** Keeps a patch that the store can't take; answers with where it is. */

@@ -16,7 +16,7 @@ import { createFingerprints, modelTools, type RunContext, unrecordedOutcome } fr
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { cancelUnrecorded } from "./log-failed.ts";
-import { isBeforeEffect, isHalt, isLogOut } from "./outage.ts";
+import { isBeforeEffect, isHalt, isLogOut, noteOutage } from "./outage.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { runBatch } from "./run-record.ts";
@@ -135,6 +135,7 @@ async function performCall(
     compensates: null,
   } as const;
   const outcome = await performAsking(deps, context, proposed, signal).catch((error: unknown) => {
+    noteOutage(deps, name, error);
     if (!isBeforeEffect(error)) throw error;
     session.unrecorded = [...session.unrecorded, proposed.actionId];
     return unrecordedOutcome(deps, context, proposed);

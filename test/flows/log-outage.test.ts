@@ -156,6 +156,28 @@ describe("a log that fails for longer, in the middle of a run", () => {
   });
 });
 
+describe("a worker whose disk is nearly full (AUD-58)", () => {
+  it("takes no run, and says so", async () => {
+    await service[Symbol.asyncDispose]();
+    await using _full = await place.serve({ leastFreeBytes: Number.MAX_SAFE_INTEGER });
+    const repository = await ask("no-room");
+    const comments = () => place.github.read.comments({ repository, number: 1 });
+    await vi.waitFor(() => expect(comments()).toHaveLength(1), { timeout: 60_000, interval: 100 });
+
+    expect(comments()[0]?.["body"]).toContain("the disk of its worker is nearly full");
+    expect(await runOf(repository)).toMatchObject({ status: "queued", attempt: 0 });
+  });
+
+  it("has left the starts and stops of the service on record (AUD-11)", async () => {
+    const kinds = await store.sql(
+      `select convert_from(body, 'UTF8')::json -> 'evidence' ->> 'kind' as kind from ledger_entries
+        where convert_from(body, 'UTF8')::json -> 'evidence' ->> 'kind' like 'service_%' order by index`,
+    );
+    const [started, stopped] = ["service_started", "service_stopped"].map((kind) => ({ kind }));
+    expect(kinds).toEqual([started, stopped, started, stopped]);
+  });
+});
+
 it("leaves a ledger that verifies", async () => {
   const keys = await openKeys({ randomBytes: () => new Uint8Array() }, join(place.countersign.home, "keys"));
   expect(await verifyStored({ store, keys })).toMatchObject({ findings: [] });
