@@ -2,12 +2,11 @@ import { openAppDeliveries } from "../github/index.ts";
 import { pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { delay } from "./delay.ts";
 import type { Records } from "./open-runs.ts";
-import type { ServiceHooks } from "./open-service.ts";
 import type { CountersignDeps } from "./settings.ts";
 
 type Asking = Pick<Records, "store" | "ledger"> & {
   readonly deps: CountersignDeps;
-  readonly hooks: Pick<ServiceHooks, "onTrouble">;
+  readonly hooks: { readonly onTrouble: (line: string, error: unknown) => void };
 };
 
 const hourMs = 3_600_000;
