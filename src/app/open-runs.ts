@@ -13,7 +13,7 @@ import {
   type SpanSenderSettings,
   startSpanSender,
 } from "../ledger/index.ts";
-import { loadOperatorSettings, loadPolicies, type PolicyEngine } from "../policy/index.ts";
+import { digestOperatorSettings, loadOperatorSettings, loadPolicies, type PolicyEngine } from "../policy/index.ts";
 import {
   type AskApproval,
   keepPolicySet,
@@ -34,6 +34,8 @@ import {
 import { describeRung, groupParents, requireSandbox } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { inHome } from "./in-home.ts";
+import { openSpooledLedger } from "./open-spool.ts";
+import { recordSettings } from "./record-settings.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { wantedRung, workspaceDepsOf, workspaceHands } from "./workspace-hands.ts";
 
@@ -106,12 +108,13 @@ async function openAll(
     openRecords(deps, settings, signal).then((opened) => undo.use(opened)),
   ]);
   const workspace = settledValue(hands);
-  const { store, ledger, keys } = settledValue(records);
+  const { store, ledger: log, keys } = settledValue(records);
+  const spooled = await openSpooledLedger({ ...deps, store, ledger: log }, join(settings.home, "spool"), undo);
   const runs: RunDeps = {
     ...deps,
     ...hooks,
     store,
-    ledger,
+    ...spooled,
     keys,
     policies,
     operator,
@@ -126,6 +129,12 @@ async function openAll(
   };
   await keepPolicySet(runs);
   if (settings.otel) sendSpans(undo, { ...deps, store }, { ...settings.otel, publicUrl: null });
+  const operatorDigest = await digestOperatorSettings(settings.policiesFolder);
+  const { policySetDigest } = policies;
+  await recordSettings(
+    { ...deps, store, ledger: log },
+    { operatorDigest, policySetDigest, killSwitch: operator.killSwitch },
+  );
   for (const line of await settleInterrupted(runs, signal)) deps.notice(line);
   const close = undo.move();
   return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };

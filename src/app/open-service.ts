@@ -1,16 +1,20 @@
-import type { JsonObject, Secret } from "../domain/index.ts";
-import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
-import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
-import { loadOperatorSettings } from "../policy/index.ts";
+import { join } from "node:path";
+import type { CountersignError, Secret } from "../domain/index.ts";
+import { type Github, openGithub } from "../github/index.ts";
+import { createIntake, type Intake, intakeTimes } from "../intake/index.ts";
+import { readSpools } from "../ledger/index.ts";
+import { digestOperatorSettings, loadOperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
-import { readKillSwitch } from "../store/index.ts";
 import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
+import { askForMissed } from "./ask-for-missed.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
 import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
-import { operatorSettingsDigest, recordStart, recordStop } from "./record-service.ts";
+import { freeBytes, leastFreeBytes, openOutagePolicy } from "./outage-policy.ts";
+import { recordService, recordSettings } from "./record-settings.ts";
 import type { CountersignDeps } from "./settings.ts";
+import { watchHealth } from "./watch-health.ts";
 import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
 
 /** The settings of the service, as plain values. */
@@ -32,6 +36,8 @@ export type ServiceSettings = RunSettings & {
   readonly publicUrl: string | null;
   /** Absent: this process shows no pages. */
   readonly pages?: Pick<PageSettings, "port" | "token">;
+  /** For tests: what else is `leastFreeBytes` of the outage policy. */
+  readonly leastFreeBytes?: number;
   /** For tests: how long things take that are else seconds and minutes. */
   readonly pace?: Partial<Pace>;
 };
@@ -57,6 +63,8 @@ export type Service = AsyncDisposable & {
   readonly webhookUrl: string | null;
   /** Null where there are none. */
   readonly pagesUrl: string | null;
+  /** Resolves with why, where the operator wants the service to end for an outage of the log (AUD-52). */
+  readonly givenUp: Promise<CountersignError>;
   readonly parts: readonly { readonly name: string; readonly detail: string }[];
 };
 
@@ -84,15 +92,17 @@ export async function openService(
       { ...settings.github, markerKey, ...pickGithubPace(pace) },
     );
   const records = undo.use(await openPart(deps, { ...settings, openGithub: openOurs }, hooks, signal));
+  await recordService(records.ledger, "service_started", settings.role);
+  undo.defer(() =>
+    recordService(records.ledger, "service_stopped", settings.role).catch((error: unknown) =>
+      hooks.onTrouble("the stop of the service is not on record", error),
+    ),
+  );
   const github = records.runs?.github ?? openOurs(records.keys.markerKey);
   const app = await github.app(signal);
   requirePermissions(app, deps.notice);
-  undo.use(await onRecord(records, settings, hooks));
-  if (records.runs !== null) {
-    const places = runsAtOnce(records.runs.operator, settings.runUids, { name: records.runs.workspace.rung });
-    const runs = { ...records.runs, github, publicUrl: settings.publicUrl, times: pace, places };
-    undo.use(startWorking(runs, hooks, signal));
-  }
+  const givenUp =
+    records.runs === null ? never() : startRuns({ github, hooks, pace }, records.runs, settings, { undo, signal });
   const port =
     settings.role === "worker" ? null : await startIntake({ deps, records, github, hooks, app }, settings, undo);
   const pages = settings.role === "worker" ? null : await openPages({ deps, records, hooks }, settings, undo);
@@ -109,23 +119,33 @@ export async function openService(
       ...(pages === null ? [] : [{ name: "pages", detail: pages.detail }]),
       ...(records.runs === null ? [] : [{ name: "model", detail: settings.modelName }]),
     ],
+    givenUp,
     [Symbol.asyncDispose]: () => close.disposeAsync(),
   };
 }
 
-/** The start of the service, and with its disposal the end. */
-async function onRecord(
-  records: Part,
-  { role, policiesFolder }: ServiceSettings,
-  { onTrouble }: ServiceHooks,
-): Promise<AsyncDisposable> {
-  const policySetDigest = records.runs?.policies.policySetDigest ?? null;
-  const settingsDigest = await operatorSettingsDigest(policiesFolder);
-  await recordStart(records, { role, policySetDigest, operatorSettingsDigest: settingsDigest });
-  return {
-    [Symbol.asyncDispose]: () =>
-      recordStop(records, role).catch((error: unknown) => onTrouble("the end of the service is not on record", error)),
+const never = (): Promise<never> => new Promise(() => undefined);
+
+type Working = Pick<Intaking, "github" | "hooks"> & { readonly pace: Pace };
+
+/** Takes runs until it is disposed, or the operator's failure policy ends it: answers with the promise of that (AUD-52). */
+function startRuns(
+  { github, hooks, pace }: Working,
+  runs: NonNullable<Part["runs"]>,
+  settings: ServiceSettings,
+  { undo, signal }: { readonly undo: AsyncDisposableStack; readonly signal: AbortSignal },
+): Service["givenUp"] {
+  const { operator } = runs;
+  const outage = undo.use(openOutagePolicy(operator));
+  const whyNoneTaken = async () => {
+    if (outage.isEnding()) return "ending";
+    return (await freeBytes(settings.home)) < (settings.leastFreeBytes ?? leastFreeBytes) ? "disk" : null;
   };
+  const places = runsAtOnce(operator, settings.runUids, { name: runs.workspace.rung });
+  const taking = { onUnrecorded: outage.onUnrecorded, whyNoneTaken, places };
+  const deps = { ...runs, github, publicUrl: settings.publicUrl, times: pace, ...taking };
+  undo.use(startWorking(deps, hooks, signal));
+  return outage.ended;
 }
 
 type Part = Records & { readonly runs: Awaited<ReturnType<typeof openRuns>> | null };
@@ -181,7 +201,14 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   const { store, ledger, keys } = records;
   const { github: place, webhookPath, port, host } = settings;
   const operator = await loadOperatorSettings(settings.policiesFolder);
+  const operatorDigest = await digestOperatorSettings(settings.policiesFolder);
+  await recordSettings(
+    { ...deps, store, ledger },
+    { operatorDigest, policySetDigest: null, killSwitch: operator.killSwitch },
+  );
   const secrets = [place.webhookSecret, ...(place.webhookSecretPrevious === null ? [] : [place.webhookSecretPrevious])];
+  const readHere = () => readSpools(join(settings.home, "spool"));
+  const health = undo.use(await watchHealth({ store, clock: deps.clock, readSpools: readHere }));
   const intake: Intake = createIntake(
     {
       ...deps,
@@ -196,14 +223,14 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
       },
       ownApp: { id: app.id, botUserId: app.botUserId },
       times: intakeTimes,
-      health: () => health(records),
+      health: health.now,
       onTrouble: hooks.onTrouble,
     },
     { privateKey: place.privateKey, webhookSecrets: secrets, webhookPath },
   );
   undo.use(intake);
   const heard = await intake.listen(port, host);
-  undo.use(askForMissed({ deps, store, hooks }, settings));
+  undo.use(askForMissed({ deps, store, ledger, hooks }, settings.github));
   return heard;
 }
 
@@ -223,53 +250,4 @@ async function openPages(
     if (pages.token !== null) throw error;
     return null;
   }
-}
-
-const hourMs = 3_600_000;
-
-/**
- * At the start and each hour: asks GitHub for the deliveries that it could not make, since it makes none again by itself
- * (GH-32), and forgets the keys of old ones. What fails is told and tried an hour later.
- */
-function askForMissed(
-  { deps, store, hooks }: Pick<Intaking, "deps" | "hooks"> & Pick<Records, "store">,
-  { github }: ServiceSettings,
-): AsyncDisposable {
-  const stop = new AbortController();
-  const hook = openAppDeliveries({ clock: deps.clock, delay, redactor: deps.redactor }, github);
-  const ask = async (): Promise<void> => {
-    try {
-      await pruneDeliveries({ store, clock: deps.clock });
-      const wanted = { store, clock: deps.clock, listDeliveries: hook.list, redeliver: hook.redeliver };
-      await redeliverMissed(wanted, stop.signal);
-    } catch (error) {
-      if (!stop.signal.aborted) hooks.onTrouble("deliveries that were missed could not be asked for", error);
-    }
-  };
-  let asking = ask();
-  const timer = setInterval(() => {
-    asking = ask();
-  }, hourMs);
-  timer.unref();
-  return {
-    [Symbol.asyncDispose]: async () => {
-      clearInterval(timer);
-      stop.abort();
-      await asking;
-    },
-  };
-}
-
-/** Whether work can be accepted: the database answers, and the log is where it was. */
-async function health({ store, ledger }: Records): Promise<{ readonly isReady: boolean; readonly facts: JsonObject }> {
-  const { size } = await ledger.head();
-  const { isPaused } = await readKillSwitch(store.db);
-  const counts = await store.db
-    .selectFrom("runs")
-    .select((row) => ["status", row.fn.countAll<string>().as("count")])
-    .where("status", "!=", "completed")
-    .groupBy("status")
-    .execute();
-  const runs = Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
-  return { isReady: true, facts: { ledger: { size }, paused: isPaused, runs } };
 }

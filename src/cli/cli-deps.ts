@@ -1,4 +1,4 @@
-import type { ActionId, Clock, JsonObject, RandomBytes, Requester } from "../domain/index.ts";
+import type { ActionId, Clock, CountersignError, JsonObject, RandomBytes, Requester } from "../domain/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
 import type { AskApproval, PublishingDeps, RunDeps, RunEvent, RunReport } from "../run/index.ts";
 import type { Store } from "../store/index.ts";
@@ -20,6 +20,8 @@ export type ExaminedPart = "all" | "sandbox" | "model" | "github";
 
 /** A running service, and a line for each of its parts. */
 export type Service = AsyncDisposable & {
+  /** Resolves with why, where the service is to end for an outage of the log. */
+  readonly givenUp: Promise<CountersignError>;
   readonly parts: readonly { readonly name: string; readonly detail: string }[];
 };
 

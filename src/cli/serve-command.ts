@@ -24,8 +24,9 @@ async function serve(deps: CliDeps, { organization }: ServeOptions): Promise<voi
   await using service = await deps.openService();
   for (const { name, detail } of service.parts) say(`${name.padEnd(9)} ${detail}`);
   say("ready; Ctrl-C stops it");
-  if (!deps.signal.aborted) await once(deps.signal, "abort");
+  const outage = deps.signal.aborted ? null : await Promise.race([once(deps.signal, "abort"), service.givenUp]);
   say("stopping: runs under way are handed over");
+  if (outage instanceof CountersignError) throw outage;
 }
 
 function givenUp(error: unknown): never {

@@ -43,6 +43,7 @@ export const refusedCodes = [
   "item_is_issue",
   "issue_without_text",
   "label_gone",
+  "stopped_since",
   "state_unknown",
   "repository_archived",
   "repository_disabled",

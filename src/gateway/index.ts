@@ -19,3 +19,4 @@ export { type RunContext, withoutGithub } from "./run-context.ts";
 export { createSavedPages, type SavedPages } from "./saved-pages.ts";
 export { openSealedChangeSet, sealedChangeSet } from "./sealed-change-set.ts";
 export { modelTools, toolSchemas } from "./tool-schemas.ts";
+export { unrecordedOutcome } from "./unrecorded.ts";

@@ -256,12 +256,13 @@ export const notExecuted = (call: Call | null, cause: string): Refusal =>
     example: call === null ? null : { tool: call.tool, arguments: call.arguments },
   });
 
-export const auditUnavailable = (call: Call): Refusal =>
+/** `call`: null where nothing is known of its arguments. */
+export const auditUnavailable = (call: Call | null): Refusal =>
   refusal("audit_unavailable", {
     received: "the action could not be recorded, so it was not executed",
     allowed: "actions that are on record before they run",
     remedy: "send the call again later",
-    example: { tool: call.tool, arguments: call.arguments },
+    example: call === null ? null : { tool: call.tool, arguments: call.arguments },
   });
 
 export const approvalUnavailable = (rule: string): Refusal =>

@@ -14,7 +14,7 @@ import {
   type Settlement,
 } from "./record-delivery.ts";
 import { ObstacleMet, type RunStart, startRun } from "./start-run.ts";
-import { type Stop, stopRuns } from "./stop-runs.ts";
+import { type NothingFound, type Stop, stopRuns } from "./stop-runs.ts";
 
 /**
  * What a signed delivery leads to, durable when it returns: a queued run, a stop, an answer to be given, or an entry that
@@ -51,10 +51,11 @@ function acceptStop(
   delivery: SignedDelivery,
   reading: Extract<Reading, { kind: "stop" }>,
 ): Promise<Outcome> {
-  return recordOrKnown(deps, delivery, reading, async () => {
-    const stopped = await stopRuns(deps, { ...reading, delivery, reading });
-    return stopped.result === "none" ? recordDelivery(deps, delivery, reading, ignored(stopped.code)) : stopped;
-  });
+  return recordOrKnown(deps, delivery, reading, () =>
+    stopRuns(deps, { ...reading, delivery, reading }, ({ code, ...found }) =>
+      recordDelivery(deps, delivery, reading, { ...ignored(code), ...found }),
+    ),
+  );
 }
 
 async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, signal: AbortSignal): Promise<Outcome> {
@@ -84,12 +85,14 @@ async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, s
   }
 }
 
+type Said = { readonly result: "refused" | "answered"; readonly code: DeliveryCode; readonly runId?: RunId | null };
+
 /** Records what a writer is told by a comment (GH-15). */
 function tell(
   deps: AcceptDeps,
   delivery: SignedDelivery,
   ask: Ask,
-  said: { readonly result: "refused" | "answered"; readonly code: DeliveryCode; readonly runId?: RunId | null },
+  said: Said & Partial<Pick<NothingFound, "stop" | "confirm">>,
 ): Promise<Outcome> {
   const { businessKey, detail } = ask;
   return recordDelivery(deps, delivery, ask, { runId: null, ...said, answer: "comment", detail, businessKey });
@@ -99,12 +102,12 @@ function acceptStopCommand(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask)
   const { businessKey, at, sender } = ask;
   const scope = { kind: "item", repositoryId: ask.repository.id, number: ask.item.number } as const;
   const stop: Stop = { delivery, reading: ask, businessKey, cause: "command", scope, at, sender };
-  return recordOrKnown(deps, delivery, ask, async () => {
-    const stopped = await stopRuns(deps, stop);
-    if (stopped.result !== "none") return stopped;
-    const code = stopped.code === "already_stopping" ? "already_stopping" : "nothing_to_stop";
-    return tell(deps, delivery, ask, { result: "answered", code });
-  });
+  return recordOrKnown(deps, delivery, ask, () =>
+    stopRuns(deps, stop, (found) => {
+      const code = found.code === "already_stopping" ? "already_stopping" : "nothing_to_stop";
+      return tell(deps, delivery, ask, { ...found, result: "answered", code });
+    }),
+  );
 }
 
 async function acceptRun(deps: AcceptDeps, start: RunStart, signal: AbortSignal): Promise<Outcome> {

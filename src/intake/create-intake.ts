@@ -85,14 +85,15 @@ async function route(handling: Handling, request: IncomingMessage, response: Ser
     response.setHeader("allow", method);
     return reply(response, 405, { error: "method_not_allowed" });
   }
-  if (path === "/healthz") return reply(response, 200, { ok: true });
-  if (path === "/readyz") return replyReady(handling.deps, response);
+  if (isHealth) return replyHealth(handling.deps, response, path === "/readyz");
   await receiveWebhook(handling, request, response);
 }
 
-async function replyReady(deps: IntakeDeps, response: ServerResponse): Promise<void> {
+/** Alive as long as it answers; ready as long as work can be accepted. Both say what is known (AUD-59, AUD-60). */
+async function replyHealth(deps: IntakeDeps, response: ServerResponse, isAskedForReady: boolean): Promise<void> {
   const { isReady, facts } = await deps.health().catch(() => ({ isReady: false, facts: {} }));
-  reply(response, isReady ? 200 : 503, { ...facts, ok: isReady });
+  if (isAskedForReady) reply(response, isReady ? 200 : 503, { ...facts, ok: isReady });
+  else reply(response, 200, { ...facts, ok: true, ready: isReady });
 }
 
 async function receiveWebhook(handling: Handling, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -4,6 +4,7 @@ import type { AcceptDeps } from "./intake-deps.ts";
 import { keptMs } from "./prune-deliveries.ts";
 import { reachedCap } from "./reached-cap.ts";
 import type { Ask } from "./reading.ts";
+import { stoppedSince } from "./stop-runs.ts";
 
 /** Why a run that a writer asked for is not made now. `runId`: the live one in the way. */
 export type Obstacle = { readonly code: DeliveryCode; readonly runId: RunId | null };
@@ -29,7 +30,7 @@ export function obstacleInPayload(
 }
 
 /**
- * The kill switch, the live run of the item and the caps (SEC-35), as the database has them. Asked once before anything
+ * The kill switch, a stop that came after, the live run of the item and the caps (SEC-35), as the database has them. Asked once before anything
  * is made, and once more in the transaction, where the ledger's lock lets no other run come between. Throws
  * `KILL_SWITCH_UNREADABLE`: then nothing is made (SEC-5).
  */
@@ -39,6 +40,7 @@ export async function obstacleInStore(
   ask: Ask,
 ): Promise<Obstacle | null> {
   if ((await readKillSwitch(db)).isPaused) return obstacle("paused");
+  if (await stoppedSince(db, ask)) return obstacle("stopped_since");
   const repositoryId = String(ask.repository.id);
   const live = await db
     .selectFrom("runs")

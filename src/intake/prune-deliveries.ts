@@ -9,5 +9,9 @@ export async function pruneDeliveries(deps: Pick<AcceptDeps, "store" | "clock">)
     .deleteFrom("deliveries")
     .where("received_at", "<", new Date(deps.clock() - keptMs).toISOString())
     .executeTakeFirst();
+  await deps.store.db
+    .deleteFrom("refused_redeliveries")
+    .where("delivered_at", "<", new Date(deps.clock() - keptMs).toISOString())
+    .execute();
   return Number(numDeletedRows);
 }

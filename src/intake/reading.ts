@@ -16,6 +16,9 @@ export type StopScope =
   | { readonly kind: "repositories"; readonly ids: readonly number[] }
   | { readonly kind: "installation"; readonly id: number };
 
+/** A stop that a delivery asks for, on record whether or not it found a run. `at`: ISO 8601. */
+export type StopMark = { readonly scope: StopScope; readonly at: string };
+
 /** What a sender asks for, who may not have the right to. */
 export type Ask = {
   readonly kind: "ask";

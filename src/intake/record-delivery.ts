@@ -9,7 +9,7 @@ import {
 } from "../domain/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
-import type { Reading, SignedDelivery } from "./reading.ts";
+import type { Reading, SignedDelivery, StopMark } from "./reading.ts";
 
 /** What became of a delivery: `code` says why. `runId`: the run made, or the live one in the way. */
 export type Outcome = {
@@ -24,6 +24,8 @@ export type Settlement = Outcome & {
   readonly detail: JsonObject;
   /** Null where nothing was asked: such a delivery claims no key, so that it can swallow nothing. */
   readonly businessKey: string | null;
+  /** Of a stop: a trigger that happened before it starts nothing, whichever of the two is stored first. */
+  readonly stop?: StopMark;
 };
 
 /** The delivery or its content is known already: the transaction is undone. */
@@ -36,17 +38,21 @@ export class KnownDelivery extends Error {
   }
 }
 
-/** Stores a delivery that starts nothing: one entry, one row, one job where somebody is to be told. */
+/**
+ * Stores a delivery that starts nothing: one entry, one row, one job where somebody is to be told. `settlement.confirm`
+ * looks once more in the transaction whether it is still so, and throws where it is not.
+ */
 export function recordDelivery(
   deps: AcceptDeps,
   delivery: SignedDelivery,
   reading: Reading,
-  settlement: Settlement,
+  settlement: Settlement & { readonly confirm?: (tx: Transaction) => Promise<void> },
 ): Promise<Outcome> {
   const entry = deliveryEntry(delivery, reading, settlement);
   return recordOrKnown(deps, delivery, reading, async () => {
     await deps.ledger.append(null, { entries: [entry], sealed: [] }, async (tx) => {
       await claimDelivery(deps, tx, { delivery, reading, settlement });
+      await settlement.confirm?.(tx);
       if (settlement.answer !== null) await deps.queue.enqueue(tx, "answer", { deliveryId: delivery.deliveryId });
     });
     const { result, code, runId } = settlement;
@@ -130,12 +136,20 @@ export async function claimDelivery(
       run_id: settlement.runId,
       detail: JSON.stringify(settlement.detail),
       ...placeOf(reading),
+      ...stopOf(settlement),
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (made.numInsertedOrUpdatedRows === 1n) return;
   const known = await findKnown(tx, delivery.deliveryId, settlement.businessKey);
   throw new KnownDelivery(known ?? "duplicate_delivery");
+}
+
+function stopOf({ stop }: Settlement) {
+  if (stop === undefined) return {};
+  const { scope, at } = stop;
+  const ids = scope.kind === "repositories" ? JSON.stringify(scope.ids.map(String)) : null;
+  return { stop_at: at, stop_repository_ids: ids };
 }
 
 function placeOf(reading: Reading) {

@@ -11,7 +11,7 @@ import { type NewBatch, sealCommitted } from "../ledger/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Sender } from "./payload-shapes.ts";
-import type { Reading, SignedDelivery, StopScope } from "./reading.ts";
+import type { Ask, Reading, SignedDelivery, StopMark, StopScope } from "./reading.ts";
 import { claimDelivery, type Outcome } from "./record-delivery.ts";
 
 export type Stop = {
@@ -33,23 +33,66 @@ type LiveRun = { readonly runId: RunId; readonly traceId: TraceId; readonly atte
 class RunsChanged extends Error {}
 const tries = 3;
 
+/** How a stop is recorded that found nothing to stop. `confirm` throws where a run that it means was made meanwhile. */
+export type NothingFound = {
+  readonly code: NothingStopped;
+  readonly stop: StopMark;
+  readonly confirm: (tx: Transaction) => Promise<void>;
+};
+
 /**
  * Asks every live run of the scope to stop, in one transaction with the entries that say so: the worker obeys (GH-50). A
- * stop that finds nothing writes nothing, so that it claims no key; the caller records it.
+ * stop that finds nothing is recorded by the caller, without a key. Either way it is marked when it happened, so that the
+ * later event wins in whichever order the two are stored: a trigger looks for later stops (`stoppedSince`), a stop for the
+ * runs of earlier triggers, both in transactions that hold the ledger's lock.
  */
 export async function stopRuns(
   deps: AcceptDeps,
   stop: Stop,
-): Promise<Outcome | { readonly result: "none"; readonly code: NothingStopped }> {
+  recordNothing: (found: NothingFound) => Promise<Outcome>,
+): Promise<Outcome> {
   for (let attempt = 1; ; attempt += 1) {
     const found = await findStoppable(deps.store.db, stop);
-    if (found.kind === "none") return { result: "none", code: found.code };
     try {
-      return await requestStop(deps, stop, found.runs);
+      if (found.kind === "some") return await requestStop(deps, stop, found.runs);
+      const confirm = async (tx: Transaction): Promise<void> => {
+        if ((await findStoppable(tx, stop)).kind === "some") throw new RunsChanged("a run was made meanwhile");
+      };
+      return await recordNothing({ code: found.code, stop: markOf(deps, stop), confirm });
     } catch (error) {
       if (!(error instanceof RunsChanged) || attempt === tries) throw error;
     }
   }
+}
+
+/** What has no time of its own that can be trusted happened when it came. */
+const markOf = ({ clock }: Pick<AcceptDeps, "clock">, { scope, at }: Stop): StopMark => ({
+  scope,
+  at: new Date(at ?? clock()).toISOString(),
+});
+
+/** Whether that which a trigger asks for was stopped after it, by what is stored so far. */
+export async function stoppedSince(
+  db: Pick<Transaction, "selectFrom">,
+  { installationId, repository, item, at }: Ask,
+): Promise<boolean> {
+  const repositoryId = String(repository.id);
+  // Times have whole seconds: what happened in the same one may have come after, and stopping is the safe side (GH-13).
+  const from = new Date(Math.floor(Date.parse(at ?? "") / 1000) * 1000).toISOString();
+  const later = await db
+    .selectFrom("deliveries")
+    .select("delivery_id")
+    .where("stop_at", ">=", from)
+    .where((eb) =>
+      eb.or([
+        eb("repository_id", "=", repositoryId).and("item_number", "=", item.number),
+        eb("stop_repository_ids", "@>", eb.cast<readonly string[]>(eb.val(JSON.stringify([repositoryId])), "jsonb")),
+        eb("installation_id", "=", installationId).and("item_number", "is", null),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  return later !== undefined;
 }
 
 async function requestStop(deps: AcceptDeps, stop: Stop, runs: readonly LiveRun[]): Promise<Outcome> {
@@ -65,6 +108,7 @@ async function requestStop(deps: AcceptDeps, stop: Stop, runs: readonly LiveRun[
       answer: null,
       detail: { stoppedCount: runs.length },
       businessKey: stop.businessKey,
+      stop: markOf(deps, stop),
     };
     await claimDelivery(deps, tx, { ...stop, settlement });
     const now = await findStoppable(tx, stop);

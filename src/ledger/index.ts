@@ -17,6 +17,7 @@ export {
   verifyInclusion,
 } from "./merkle.ts";
 export type { NewBatch, RunLease } from "./prepare-batch.ts";
+export { type ProbedLog, probeLog } from "./probe-log.ts";
 export { proofReader } from "./proof-reader.ts";
 export {
   type AuditedRun,
@@ -42,6 +43,16 @@ export {
   readPolicySet,
 } from "./recorded-decisions.ts";
 export { sealCommitted } from "./seal-committed.ts";
+export {
+  openSpool,
+  readSpools,
+  removeSpool,
+  type Spool,
+  type SpooledOutcome,
+  type SpoolReading,
+  type SpoolRecord,
+} from "./spool.ts";
+export { isAfterEffect, spoolOutcomes } from "./spool-outcomes.ts";
 export type { DerivedRow, StoredEntry, StoredLog, StoredPage, StoredText } from "./stored-log.ts";
 export { spansOf } from "./trace/derive-spans.ts";
 export { lostSpans, type SpanCount } from "./trace/lost-spans.ts";

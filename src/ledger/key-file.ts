@@ -107,7 +107,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
   await folder.sync();
 }

@@ -22,7 +22,12 @@ export {
   loadPolicies,
   type PolicyDeps,
 } from "./load-policies.ts";
-export { loadOperatorSettings, type OperatorSettings, parseOperatorSettings } from "./operator-settings.ts";
+export {
+  digestOperatorSettings,
+  loadOperatorSettings,
+  type OperatorSettings,
+  parseOperatorSettings,
+} from "./operator-settings.ts";
 export { type Protection, protectionOf, protections, riskOf } from "./path-class.ts";
 export {
   type CaseDifference,

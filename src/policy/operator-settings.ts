@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
 import path from "node:path";
@@ -220,10 +221,21 @@ const setup = z
 const fiveMinutes = 5;
 const sevenDays = 7 * 24 * 60;
 
+/** AUD-52: no setting lets an action go on without its entry. */
+const failurePolicy = z.enum(["fail_operation", "shutdown"]);
+
 /** The file as written, and what it means: a key left out has the value of the shipped set `standard`. */
 const OperatorFile = z
   .strictObject({
-    failure_policy: z.enum(["fail_operation", "shutdown"]).default("fail_operation"),
+    failure_policy: failurePolicy.default("fail_operation"),
+    failure_policy_by_risk: z
+      .strictObject({
+        safe: failurePolicy.optional(),
+        restricted: failurePolicy.optional(),
+        dangerous: failurePolicy.optional(),
+      })
+      .prefault({}),
+    kill_switch: z.enum(["running", "paused"]).default("running"),
     webhook: webhook.prefault({}),
     allowed_bots: githubIds,
     permitted_forks: githubIds,
@@ -258,11 +270,21 @@ const OperatorFile = z
     tree: tree.prefault({}),
     model: model.prefault({}),
   })
-  .transform(({ failure_policy, on_failure, allowed_bots, permitted_forks, ...same }) => ({
+  .transform(({ failure_policy, failure_policy_by_risk, kill_switch, ...rest }) => ({
+    ...rest,
+    /** What is done where an action of that risk can't be recorded. */
+    failurePolicy: {
+      SAFE: failure_policy_by_risk.safe ?? failure_policy,
+      RESTRICTED: failure_policy_by_risk.restricted ?? failure_policy,
+      DANGEROUS: failure_policy_by_risk.dangerous ?? failure_policy,
+    },
+    /** How the kill switch stands at the first start of a database. */
+    killSwitch: kill_switch,
+  }))
+  .transform(({ on_failure, allowed_bots, permitted_forks, ...same }) => ({
     ...same,
     allowedBots: allowed_bots,
     permittedForks: permitted_forks,
-    failurePolicy: failure_policy,
     onFailure: on_failure,
   }));
 
@@ -298,12 +320,24 @@ const invalid = (file: string, message: string, cause?: unknown): CountersignErr
 
 /** Reads `operator.json` of a policy folder. Throws `CONFIG_INVALID`, also where there is none. */
 export async function loadOperatorSettings(policyFolder: string): Promise<OperatorSettings> {
-  const file = path.join(policyFolder, "operator.json");
-  const text = await readFile(file, "utf8").catch((cause) => {
+  const file = fileIn(policyFolder);
+  return parseOperatorSettings(await readText(file), file);
+}
+
+/** SHA-256, lower-case hex, of `operator.json` as it is written: by it a change is seen (AUD-11). Throws as above. */
+export async function digestOperatorSettings(policyFolder: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readText(fileIn(policyFolder)))
+    .digest("hex");
+}
+
+const fileIn = (policyFolder: string): string => path.join(policyFolder, "operator.json");
+
+function readText(file: string): Promise<string> {
+  return readFile(file, "utf8").catch((cause) => {
     throw new CountersignError("CONFIG_INVALID", `\`${file}\` can't be read`, {
       cause,
       remedy: "point COUNTERSIGN_POLICIES to a folder with a readable `operator.json`; `{}` takes every default",
     });
   });
-  return parseOperatorSettings(text, file);
 }

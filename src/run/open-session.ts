@@ -51,6 +51,7 @@ export async function openSession(deps: RunDeps, fixed: FixedRun): Promise<Sessi
     settings,
     recorded: [],
     outcomes: [],
+    unrecorded: [],
     used: { turns: 0, inputTokens: 0, outputTokens: 0 },
     output: { usedBytes: 0 },
     budget,

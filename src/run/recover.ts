@@ -7,6 +7,7 @@ import type { BaseTree } from "../workspace/index.ts";
 import { type Decider, decidePaths } from "./decide-paths.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
+import { recordSpooled } from "./log-failed.ts";
 import { type LeftOnGithub, settleLeftWrites } from "./on-github/left-writes.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -61,6 +62,7 @@ export async function settleInterrupted(deps: RunDeps, signal: AbortSignal): Pro
 
 async function settleOne(deps: RunDeps, taken: InterruptedRun, lease: RunLease, signal: AbortSignal): Promise<string> {
   const { runId } = taken;
+  await recordSpooled(deps, taken, lease);
   const left = await settleLeftWrites(deps, taken, lease, signal);
   const openCount = await settleOpenActions(deps, taken, lease, "crash");
   // A mirror that is gone or damaged must not keep the run from being settled: the recorded change sets stay.

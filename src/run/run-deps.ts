@@ -7,12 +7,13 @@ import type {
   Redactor,
   RepositoryRef,
   Requester,
+  Risk,
   RunId,
   TraceId,
 } from "../domain/index.ts";
 import type { Catalogue, PendingApproval, SavedPages } from "../gateway/index.ts";
 import type { Github } from "../github/index.ts";
-import type { Keys, Ledger } from "../ledger/index.ts";
+import type { Keys, Ledger, SpoolReading } from "../ledger/index.ts";
 import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Store } from "../store/index.ts";
 import type { BaseSource, BaseTree, OpenedBase, OutputMeter, RungName, Workspace } from "../workspace/index.ts";
@@ -69,6 +70,10 @@ export type RunDeps = IdSource & {
   readonly github: Github | null;
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
+  /** Told each time that an action of that risk could not be recorded (AUD-52); absent: nobody asks. */
+  readonly onUnrecorded?: (risk: Risk) => void;
+  /** What this machine's workers could not record of effects that were begun (AUD-54). */
+  readonly readSpools: () => Promise<SpoolReading>;
   /** Keeps a patch that the store can't take; answers with where it is. */
   readonly keepPatchOutside: (runId: RunId, patch: string) => Promise<string>;
   readonly onEvent: (event: RunEvent) => void;

@@ -121,15 +121,20 @@ export async function recordBase(
   });
 }
 
+type HandingOver = {
+  readonly run: Pick<Run, "runId" | "traceId" | "attempt">;
+  readonly lease: RunLease;
+  readonly cause: string;
+};
+
 /** A run that goes back to the queue; `within` puts its job there in the same transaction. */
 export async function recordHandOver(
   deps: RunDeps,
-  run: Pick<Run, "runId" | "traceId" | "attempt">,
-  lease: RunLease,
+  { run, lease, cause }: HandingOver,
   within: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   const status: RunStatus = "queued";
-  const evidence = { status, cause: "shutdown" };
+  const evidence = { status, cause };
   await deps.ledger.append(lease, runBatch(deps.randomBytes, run, { type: "run", evidence }), async (tx) => {
     await tx
       .updateTable("runs")

@@ -19,6 +19,8 @@ export type Session = {
   /** Change sets of authorized actions in the order recorded: the attribution is made from these alone. */
   readonly recorded: { readonly actionId: ActionId; readonly changeSet: ChangeSet }[];
   readonly outcomes: ActionOutcome[];
+  /** Actions that were not executed because the log failed, until it says so (AUD-53). */
+  unrecorded: readonly ActionId[];
   used: Used;
   /** What its commands have printed (SEC-57). */
   readonly output: OutputMeter;

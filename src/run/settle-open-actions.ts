@@ -62,7 +62,10 @@ function stepsToRest({ state }: OpenAction, cause: CancelCause): readonly Step[]
   ];
   switch (state) {
     case "started":
-      return [{ state: "unknown", evidence: { cause: "crash" } }, ...look];
+      return [
+        { state: "unknown", evidence: { cause: cause === "log_failed_before" ? "log_failed" : "crash" } },
+        ...look,
+      ];
     case "unknown":
     case "reconcile_inconclusive":
       return look;

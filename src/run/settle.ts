@@ -18,7 +18,7 @@ import type { RunReport, TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
 import { settleOpenActions } from "./settle-open-actions.ts";
 import { testCommands } from "./test-commands.ts";
-import type { WorkEnd } from "./work.ts";
+import { settleUnrecorded, type WorkEnd } from "./work.ts";
 
 /** What a run came to before it is settled. */
 export type Result = {
@@ -126,6 +126,7 @@ async function keepEnd(deps: RunDeps, session: Session, closing: Closing): Promi
   };
   const texts = { patch, summary: JSON.stringify({ title, summary, cause, leftOut, withheld, refusedCauses }) };
   await recordPhase(deps, run, lease, "settle");
+  await settleUnrecorded(deps, session);
   await settleOpenActions(deps, run, lease, cancelCauseOf(stopReason));
   await recordEnd(deps, run, lease, { conclusion, stopReason, used, evidence, texts });
   return patch === "" ? null : `countersign runs patch ${run.runId}`;

@@ -12,10 +12,11 @@ import {
   untrusted,
 } from "../agent/index.ts";
 import { type ActionOutcome, cutRedacted, isCountersignError, newActionId, type StopReason } from "../domain/index.ts";
-import { createFingerprints, modelTools, type RunContext } from "../gateway/index.ts";
+import { createFingerprints, modelTools, type RunContext, unrecordedOutcome } from "../gateway/index.ts";
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
-import { isHalt } from "./outage.ts";
+import { cancelUnrecorded } from "./log-failed.ts";
+import { isBeforeEffect, isHalt, isLogOut, noteOutage } from "./outage.ts";
 import { performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { runBatch } from "./run-record.ts";
@@ -27,6 +28,8 @@ export type WorkEnd = {
   readonly title: string;
   readonly summary: string;
   readonly detail: string;
+  /** Nothing more could be recorded: a run that can be gone on with later is not at its end. */
+  readonly isOutage: boolean;
 };
 
 /** Taken where neither the model's server nor `operator.json` tells how much the model can read (ACI-83). */
@@ -49,7 +52,13 @@ export async function work(
     const stopReason = stopReasonOf(end);
     if (stopReason === null) throw new Error("the loop waits for an approval although it is asked for at once");
     const isSaid = end.kind === "finished" || end.kind === "nothing_to_do";
-    return { stopReason, title: isSaid ? end.title : "", summary: isSaid ? end.summary : "", detail: "" };
+    return {
+      stopReason,
+      title: isSaid ? end.title : "",
+      summary: isSaid ? end.summary : "",
+      detail: "",
+      isOutage: false,
+    };
   } catch (error) {
     return endOfError(error, signal);
   }
@@ -64,6 +73,7 @@ export function endOfError(thrown: unknown, signal: AbortSignal): WorkEnd {
     title: "",
     summary: "",
     detail: signal.aborted && stopReason === "cancelled" ? "" : describe(error),
+    isOutage: isLogOut(error) && !signal.aborted,
   };
 }
 
@@ -124,7 +134,12 @@ async function performCall(
     call: place,
     compensates: null,
   } as const;
-  const outcome = await performAsking(deps, context, proposed, signal);
+  const outcome = await performAsking(deps, context, proposed, signal).catch((error: unknown) => {
+    noteOutage(deps, name, error);
+    if (!isBeforeEffect(error)) throw error;
+    session.unrecorded = [...session.unrecorded, proposed.actionId];
+    return unrecordedOutcome(deps, context, proposed);
+  });
   session.outcomes.push(outcome);
   deps.onEvent({ kind: "action", outcome });
   return outcome;
@@ -159,6 +174,13 @@ async function saveTurn(deps: RunDeps, session: Session, turn: Turn): Promise<vo
     outputTokens: session.used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
   };
   const evidence = { turn: turn.number, answered: false, end: turn.kind, resultCount: turn.results.length };
+  await settleUnrecorded(deps, session);
   const step = { type: "turn", evidence, texts: { turn: JSON.stringify(turn) } } as const;
   await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
+}
+
+/** Throws while the log is not back. */
+export async function settleUnrecorded(deps: RunDeps, session: Session): Promise<void> {
+  await cancelUnrecorded(deps, session.run, session.lease, session.unrecorded);
+  session.unrecorded = [];
 }

@@ -41,8 +41,9 @@ type ServiceStateTable = {
   singleton: GeneratedAlways<boolean>;
   paused: boolean;
   changed_at: Time;
+  /** Of the settings and policies that the last start found; null until the first one (AUD-11). */
+  operator_digest: SetLater<string>;
   policy_set_digest: SetLater<string>;
-  operator_settings_digest: SetLater<string>;
 };
 
 /** Search copy of a run, and the lease of the worker that has it. The ledger is what counts. */
@@ -115,6 +116,19 @@ type DeliveriesTable = {
   sender_id: Fixed<string | null>;
   /** Ids and counts for the answer, such as `{"commandCount":2}`. */
   detail: Json<JsonObject>;
+  /** When that happened which stops runs; null where the delivery asks for no stop. */
+  stop_at: FixedOrNull<string>;
+  /** Ids of the repositories that the stop is for, as texts; null where it is for one item or an installation. */
+  stop_repository_ids: ColumnType<readonly string[] | null, string | null | undefined, never>;
+};
+
+/** Missed deliveries that GitHub would not send again, and when they are asked for next (GH-32). */
+type RefusedRedeliveriesTable = {
+  guid: Fixed<string>;
+  refusals: number;
+  code: string;
+  not_before: Time;
+  delivered_at: Fixed<string>;
 };
 
 /** One row: the name of the log and the number of its entries, kept by the trigger on `ledger_entries`. */
@@ -241,6 +255,7 @@ export type Database = {
   service_state: ServiceStateTable;
   runs: RunsTable;
   deliveries: DeliveriesTable;
+  refused_redeliveries: RefusedRedeliveriesTable;
   ledger_head: LedgerHeadTable;
   ledger_entries: LedgerEntriesTable;
   ledger_nodes: LedgerNodesTable;

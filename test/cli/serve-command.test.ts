@@ -15,6 +15,7 @@ describe("serve", () => {
     const steps: string[] = [];
     const openService = () =>
       Promise.resolve({
+        givenUp: new Promise<never>(() => undefined),
         parts: [
           { name: "webhooks", detail: "http://127.0.0.1:3000/api/github/webhooks" },
           { name: "database", detail: "postgresql://127.0.0.1/countersign (embedded)" },
@@ -43,6 +44,19 @@ describe("serve", () => {
       ].join("\n"),
     });
     expect(steps).toEqual(["ready", "handed over"]);
+  });
+
+  it("ends with 1 and why where the operator wants an outage of the log to end it (AUD-52)", async () => {
+    const outage = new CountersignError("LEDGER_UNAVAILABLE", "an action could not be recorded");
+    const openService = () =>
+      Promise.resolve({ parts: [], givenUp: Promise.resolve(outage), [Symbol.asyncDispose]: () => Promise.resolve() });
+
+    const ended = await commandLine(["serve"], { openService });
+
+    expect(ended.exitCode).toBe(1);
+    expect(ended.err).toMatch(
+      /stopping: runs under way are handed over\n.*could not be recorded.*\[LEDGER_UNAVAILABLE\]\n$/,
+    );
   });
 
   it("ends with 2 and one line where it can't be started as it is configured", async () => {

@@ -21,6 +21,32 @@ const crashes = [
   { name: "pull-unsent", route: "POST /repos/{owner}/{repo}/pulls", when: "before" },
 ] as const;
 
+/** Taken back while no service was there, after the commit had been pushed. */
+const takenBack = [
+  {
+    name: "closed-since",
+    route: "POST /repos/{owner}/{repo}/check-runs",
+    when: "after",
+    act: (target: Target) => place.github.close(target, "alice"),
+    cause: "the issue was closed meanwhile",
+  },
+  {
+    name: "unlabelled-since",
+    route: "POST /repos/{owner}/{repo}/pulls",
+    when: "before",
+    act: (target: Target) => place.github.unlabel(target, "countersign", "alice"),
+    cause: "the label was removed meanwhile",
+  },
+  {
+    name: "demoted-since",
+    route: "POST /repos/{owner}/{repo}/check-runs",
+    when: "before",
+    act: ({ repository }: Target) => place.github.addCollaborator(repository, "alice", "read"),
+    cause: "who asked for the run may no longer write to the repository",
+  },
+] as const;
+type Target = { readonly repository: string; readonly number: number };
+
 /** What the tests say is not what is tried here. */
 const unverified = { ".github/countersign.yml": "version: 1\nverify: none\n" };
 
@@ -32,11 +58,11 @@ beforeAll(async () => {
   const model = await startPlannedModel([call("create_file", { path: "note.txt", content: "hello\n" }), finish]);
   closeModel = async () => await model[Symbol.asyncDispose]();
   place = await openGithubPlace({ baseUrl: model.baseUrl, model: "planned" });
-  const changes = { policiesFolder: place.policiesFor(crashes.length) };
+  const changes = { policiesFolder: place.policiesFor(crashes.length + takenBack.length) };
   // The first one waits for its answers until it is killed.
   const first = await place.serveApart({ ...changes, pace: { writeIntervalMs: 0, requestTimeoutMs: 600_000 } });
   const hanging: PlannedFault[] = [];
-  for (const { name, route, when } of crashes) {
+  for (const { name, route, when } of [...crashes, ...takenBack]) {
     const files = await writeTinyRepository(join(place.countersign.folder, `files-${name}`), unverified);
     const id = await place.addRepository(name, files);
     const isOurs = ({ path, route: asked }: { readonly path: string; readonly route: string }): boolean =>
@@ -47,8 +73,9 @@ beforeAll(async () => {
   }
   await Promise.all(hanging.map(({ met }) => met));
   await first.kill("SIGKILL");
+  for (const { name, act } of takenBack) await act({ repository: `acme/${name}`, number: 1 });
   const second = await place.serveApart(changes);
-  await second.told("ended ", crashes.length);
+  await second.told("ended ", crashes.length + takenBack.length);
   expect(second.lines.filter((line) => line.startsWith("trouble "))).toEqual([]);
 });
 
@@ -85,6 +112,25 @@ describe.each(crashes)("a service killed while GitHub was asked for $route ($whe
 
     expect(runs).toMatchObject([{ status: "completed", conclusion: "neutral", attempt: 1 }]);
     expect(open).toEqual([]);
+  });
+});
+
+describe.each(takenBack)("what is taken back between push and pull request: $name (GH-51)", ({ name, cause }) => {
+  const repository = `acme/${name}`;
+
+  it("gets no pull request, its branch is deleted by an action of its own, and the comment says so", async () => {
+    const comments = place.github.read.comments({ repository, number: 1 });
+    const deleted = await place.countersign.store?.sql(
+      "select state from actions a join runs r using (run_id) where r.repository_name = $1 and a.tool = 'delete_branch'",
+      [repository],
+    );
+
+    expect(await place.github.read.pulls(repository)).toEqual([]);
+    expect(await place.github.read.refs(repository, "refs/heads/countersign/")).toEqual([]);
+    expect(deleted).toEqual([{ state: "succeeded" }]);
+    expect(comments).toHaveLength(1);
+    expect(comments[0]?.["body"]).toContain(cause);
+    expect(comments[0]?.["body"]).toMatch(/the branch `?\S+countersign\/\S+ was deleted again/);
   });
 });
 

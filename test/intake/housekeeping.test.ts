@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CountersignError } from "../../src/domain/index.ts";
 import { type HookDelivery, pruneDeliveries, redeliverMissed } from "../../src/intake/index.ts";
 import { openTestLedger, startOfTime, type TestLedger } from "../support/test-ledger.ts";
 import { openTestStore, type TestStore } from "../support/test-store.ts";
@@ -43,17 +44,27 @@ describe("deliveries that were missed", () => {
     ...changes,
   });
 
-  async function missed(pages: readonly (readonly HookDelivery[])[]): Promise<readonly number[]> {
+  type Refuse = (id: number) => unknown;
+  async function missed(
+    pages: readonly (readonly HookDelivery[])[],
+    refuse: Refuse = () => null,
+    pastMs = 0,
+  ): Promise<readonly number[]> {
     const asked: number[] = [];
     await redeliverMissed(
       {
         store,
-        clock: () => startOfTime,
+        ledger: held.ledger,
+        clock: () => startOfTime + pastMs,
         listDeliveries: (cursor) => {
           const at = cursor === null ? 0 : Number(cursor);
           return Promise.resolve({ deliveries: pages[at] ?? [], next: at + 1 < pages.length ? String(at + 1) : null });
         },
-        redeliver: async (id) => void asked.push(id),
+        redeliver: (id) => {
+          asked.push(id);
+          const error = refuse(id);
+          return error === null ? Promise.resolve() : Promise.reject(error);
+        },
       },
       signal,
     );
@@ -95,7 +106,63 @@ describe("deliveries that were missed", () => {
     const redeliver = () => Promise.reject(new Error("asked"));
 
     await expect(
-      redeliverMissed({ store, clock: () => startOfTime, listDeliveries, redeliver }, stopped),
+      redeliverMissed({ store, ledger: held.ledger, clock: () => startOfTime, listDeliveries, redeliver }, stopped),
     ).rejects.toThrow("stopped");
+  });
+
+  describe("one of which GitHub refuses", () => {
+    const refusing = (refused: number) => (id: number) =>
+      id === refused ? new CountersignError("GITHUB_INVALID", "it can't be sent again") : null;
+    const three = (first: number) => [[attempt(first), attempt(first + 1), attempt(first + 2)]];
+    const hourMs = 3_600_000;
+
+    it("do not starve for its sake: it is on record, left out for an hour, then for two", async () => {
+      const askedAt = (hours: number) => missed(three(20), refusing(22), hours * hourMs);
+
+      expect(await askedAt(0)).toEqual([22, 21, 20]);
+      expect(await askedAt(0.9)).toEqual([21, 20]);
+      expect(await askedAt(1.1)).toEqual([22, 21, 20]);
+      expect(await askedAt(3)).toEqual([21, 20]);
+      expect(await askedAt(3.2)).toEqual([22, 21, 20]);
+      const entries = await store.sql(
+        `select convert_from(body, 'UTF8')::json -> 'evidence' as evidence from ledger_entries
+          where delivery_id = 'guid-22' order by index`,
+      );
+      expect(entries).toMatchObject([1, 2, 3].map((refusals) => ({ evidence: { code: "GITHUB_INVALID", refusals } })));
+    });
+
+    it("are asked for again where it was sent after all", async () => {
+      await missed(three(30), refusing(31));
+
+      expect(await missed(three(30), () => null, 2 * hourMs)).toEqual([32, 31, 30]);
+    });
+
+    it("are at most ten in a row: then it is not for their sake", async () => {
+      const many = [Array.from({ length: 30 }, (_none, at) => attempt(100 + at))];
+
+      expect(await missed(many, () => new CountersignError("GITHUB_UNAVAILABLE", "502"))).toHaveLength(10);
+    });
+
+    it.each(["GITHUB_LIMITED", "GITHUB_UNAUTHORIZED"] as const)(
+      "wait where none may be asked for: %s",
+      async (code) => {
+        const asked = missed(three(60), () => new CountersignError(code, "not now"));
+
+        await expect(asked).rejects.toMatchObject({ code });
+        expect(await missed(three(60))).toEqual([62, 61, 60]);
+      },
+    );
+
+    it("are no more than can be asked for in a round", async () => {
+      const many = [Array.from({ length: 700 }, (_none, at) => attempt(200 + at))];
+
+      expect(await missed(many)).toHaveLength(500);
+    });
+
+    it("are forgotten with the keys of old deliveries", async () => {
+      await pruneDeliveries({ store, clock: () => startOfTime + 40 * dayMs });
+
+      expect(await store.sql("select guid from refused_redeliveries")).toEqual([]);
+    });
   });
 });

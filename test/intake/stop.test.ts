@@ -32,7 +32,7 @@ afterAll(async () => {
 const stranger = { id: 808, login: "mallory", type: "User" };
 const laterAt = "2026-01-01T00:10:00Z";
 
-async function liveRun(changes: { repository?: object; installation?: object } = {}) {
+async function liveRun(changes: { repository?: object; installation?: object; issue?: object } = {}) {
   const payload = { ...labelled(changes), ...(changes.installation ? { installation: changes.installation } : {}) };
   expect(await intake.send("issues", payload)).toMatchObject({ body: { result: "started" } });
   return payload;
@@ -208,7 +208,7 @@ describe("nothing is stopped", () => {
     const installation = { id: 77 };
     const suspended = { action: "suspend", installation, sender: stranger };
     expect((await intake.send("installation", suspended)).body).toMatchObject({ code: "nothing_live" });
-    const live = await liveRun({ installation });
+    const live = await liveRun({ installation, issue: { updated_at: "2026-01-01T00:00:01Z" } });
 
     expect((await intake.send("installation", suspended)).body).toEqual({ result: "stopped", code: "done" });
     expect((await runOf(live.repository.id)).stop_cause).toBe("installation_suspended");

@@ -32,7 +32,7 @@ describe("`operator.json` (AUD-90)", () => {
     );
 
     expect(settings).toMatchObject({
-      failurePolicy: "shutdown",
+      failurePolicy: { SAFE: "shutdown", RESTRICTED: "shutdown", DANGEROUS: "shutdown" },
       setup: {
         timeoutMs: 600_000,
         network: "none",

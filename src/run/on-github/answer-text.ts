@@ -26,6 +26,7 @@ const told: Partial<Readonly<Record<DeliveryCode, Told>>> = {
   item_is_issue: { cause: "this is an issue", remedy: "`/countersign revise` is for pull requests of Countersign's" },
   issue_without_text: { cause: "it has no text", remedy: "write what is wrong and what is wanted, then ask again" },
   label_gone: { cause: "the label was taken off before the request was read", remedy: "put it on again" },
+  stopped_since: { cause: "it was stopped or taken back after it was asked for", remedy: "ask again" },
   state_unknown: { cause: "GitHub could not be asked whether it is still open", remedy: "ask again later" },
   repository_archived: { cause: "the repository is archived", remedy: "unarchive it, then ask again" },
   repository_disabled: { cause: "the repository is disabled", remedy: "ask again once GitHub has enabled it" },

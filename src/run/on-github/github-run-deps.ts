@@ -13,6 +13,8 @@ export type PublishingDeps = RunDeps & {
 export type GithubRunDeps = PublishingDeps & {
   /** How many runs this process works on at once. */
   readonly places: number;
+  /** Why this process takes no run now, asked before each; null where it does. Absent: it always does. */
+  readonly whyNoneTaken?: () => Promise<"disk" | "ending" | null>;
   readonly times: LeaseTimes & {
     /** How often it is asked whether somebody wants the run to stop. */
     readonly stopPollMs: number;

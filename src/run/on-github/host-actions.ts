@@ -9,7 +9,7 @@ import {
 } from "../../domain/index.ts";
 import { perform, type RunContext, reconcileOpen } from "../../gateway/index.ts";
 import { readActionTexts } from "../../ledger/index.ts";
-import { isHalt } from "../outage.ts";
+import { isHalt, noteOutage } from "../outage.ts";
 import { gatewayDeps } from "../perform-asking.ts";
 import type { RunDeps } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
@@ -43,6 +43,7 @@ export async function writeAsHost(
     deps.onEvent({ kind: "action", outcome });
     return asHostWrite(outcome);
   } catch (error) {
+    noteOutage(deps, tool, error);
     if (signal.aborted || !isHalt(error)) throw error;
     return { kind: "not_done", code: error.code, reason: error.message, remedy: error.remedy };
   }

@@ -48,6 +48,8 @@ async function workInPlace(deps: GithubRunDeps, places: Places, runId: RunId, si
   const row = await readRow(deps, runId);
   if (row === undefined || row.status === "completed" || row.installation_id === null) return { kind: "over" };
   if (row.stop_requested_at !== null) return await workOnRun(deps, runId, signal);
+  const why = (await deps.whyNoneTaken?.()) ?? null;
+  if (why !== null) return { kind: "busy", waitsFor: { kind: why } };
   using place = places.take(row.installation_id);
   if (place === null) return { kind: "busy", waitsFor: (await whatIsFull(deps, deps.store.db, row)) ?? noPlace };
   return await workOnRun(deps, runId, signal);

@@ -1,4 +1,5 @@
 import { type JsonObject, redactTexts } from "../../domain/index.ts";
+import { readRunEntries } from "../../ledger/index.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
@@ -36,7 +37,7 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
   const textOf = (told: StatusFacts): string => statusText(redactTexts(deps.redactor.redact, told));
   const never = new AbortController().signal; // each write has a deadline of its own
   const comment = await knownComment(deps, job);
-  let facts = firstFacts(deps, job);
+  let facts = firstFacts(deps, job, await outageCount(deps, job));
   let trouble: unknown;
   let chain: Promise<void> = Promise.resolve();
   let isWaiting = false;
@@ -76,7 +77,13 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
   };
 }
 
-function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob): StatusFacts {
+/** How often the run was given back because the log failed, by the record. */
+async function outageCount({ store }: GithubRunDeps, { row }: GithubJob): Promise<number> {
+  const entries = await readRunEntries(store, row.run_id);
+  return entries.filter(({ type, evidence }) => type === "run" && evidence["cause"] === "log_failed").length;
+}
+
+function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob, outages: number): StatusFacts {
   const phase: RunPhase = "prepare";
   return {
     runId: row.run_id,
@@ -85,6 +92,7 @@ function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob): StatusFac
     requestedBy: trigger.requester.login,
     byLabel: trigger.byLabel,
     attempt: row.attempt,
+    outageCount: outages,
     base: null,
     phase,
     used: { turns: 0, inputTokens: 0, outputTokens: 0 },

@@ -13,6 +13,8 @@ export type StatusFacts = {
   readonly requestedBy: string;
   readonly byLabel: boolean;
   readonly attempt: number;
+  /** How often it rested because the log could not be written (AUD-59). */
+  readonly outageCount: number;
   /** Null until GitHub has told it. */
   readonly base: { readonly branch: string; readonly sha: string } | null;
   readonly phase: RunPhase;
@@ -84,9 +86,13 @@ function underWay(facts: Redacted<StatusFacts>): readonly string[] {
     `- spent: ${spentText(facts)}`,
     ...left,
     ...(attempt === 0 ? [] : [`- taken up again ${count(attempt, "time")} after its worker was lost`]),
+    ...outageText(facts),
     `- to stop it: ${howToStop(facts)}`,
   ];
 }
+
+const outageText = ({ outageCount }: Redacted<StatusFacts>): readonly string[] =>
+  outageCount === 0 ? [] : [`- begun anew ${count(outageCount, "time")} after the log could not be written`];
 
 const howToStop = ({ byLabel }: Redacted<StatusFacts>): string =>
   byLabel ? "remove the label, or comment `/countersign stop`" : "comment `/countersign stop`, or close the issue";
@@ -110,6 +116,7 @@ function ended(facts: Redacted<StatusFacts>, end: Redacted<StatusEnd>): readonly
     ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${ownInCode(base.sha)}`]),
     `- spent: ${spentText(facts)}, ${inSeconds(end.durationMs)}`,
     `- conclusion: ${ownInCode(end.conclusion)}`,
+    ...outageText(facts),
     ...section("Not done, and why", end.notDone.map(notDoneText)),
     ...section("Changed but not published", [
       ...end.leftOut.map((path) => `${inCode(path)}: no authorized action wrote it`),

@@ -24,7 +24,8 @@ export type Busy = { readonly kind: "busy"; readonly waitsFor: WaitsFor };
 
 export type WaitsFor =
   /** The run that its repository has under way. */
-  { readonly kind: "run"; readonly runId: RunId } | { readonly kind: "installation" | "place" | "pause" };
+  | { readonly kind: "run"; readonly runId: RunId }
+  | { readonly kind: "installation" | "place" | "pause" | "disk" | "ending" };
 
 /**
  * Takes a queued run, or one whose worker is gone, under a new lease: a higher fencing token, so that an old worker can append

@@ -44,6 +44,10 @@ function causeOf(waitsFor: WaitsFor): string {
       return "as many runs of this installation are under way as may be at once";
     case "place":
       return "all places for runs are taken";
+    case "disk":
+      return "the disk of its worker is nearly full";
+    case "ending":
+      return "its worker ends, and takes no more";
     case "pause":
       return "it is paused by its operator";
   }

@@ -1,24 +1,29 @@
-import { isCountersignError, type RunId } from "../../domain/index.ts";
+import { CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
 import { carry, timeLimit } from "../carry.ts";
 import { holdLease } from "../lease.ts";
-import { isOutage } from "../outage.ts";
+import { recordSpooled } from "../log-failed.ts";
+import { isLogOut, isOutage } from "../outage.ts";
 import { gateRemedy } from "../pass-gate.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
+import { askGate } from "./ask-gate.ts";
 import { endEarly, finish, type Live } from "./end.ts";
 import { type GithubJob, openJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { handOver } from "./hand-over.ts";
-import { reconcileAll, standingWrites } from "./host-actions.ts";
+import { reconcileAll } from "./host-actions.ts";
 import { type KeptResult, keepResult, readKeptResult } from "./kept-result.ts";
-import { type Closed, closed, type Gate, lastGate } from "./last-gate.ts";
+import { type Closed, closed } from "./last-gate.ts";
 import { closedByError, type PreparedOnGithub, prepareOnGithub } from "./prepare-on-github.ts";
 import { type Asked, isWorthPublishing, publicationOf } from "./publication.ts";
 import { publish } from "./publish.ts";
 import { openReporter } from "./reporter.ts";
+import { restUntilLogged } from "./rest-until-logged.ts";
 import { type Taking, takeRun } from "./take-run.ts";
 import { stopText, watchStop } from "./watch-stop.ts";
+
+const askAgain = "ask again with `/countersign retry`";
 
 /** What became of the job: the run ended, was given back, or was not there to be taken. */
 export type WorkedOn =
@@ -38,15 +43,23 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
   await using held = holdLease(deps, taking.lease, deps.times);
   await using stop = watchStop(deps, runId);
   const job = await openJob(deps, taking.row, taking.lease);
-  await reconcileAll(deps, job, held.lost); // before anything asks the record what stands on GitHub
-  const live = { job, stop, reporter: await openReporter(deps, job), lost: held.lost };
-  live.reporter.begin();
-  if (taking.isGivenUp) {
-    const cause = "its worker was lost too often, so it was given up";
-    return await endEarly(deps, live, closed("failure", cause, "ask again with `/countersign retry`"));
+  const known: { live: Live | null } = { live: null };
+  try {
+    await recordSpooled(deps, { runId, traceId: taking.row.trace_id, attempt: taking.row.attempt }, taking.lease);
+    await reconcileAll(deps, job, held.lost); // before anything asks the record what stands on GitHub
+    const live = { job, stop, reporter: await openReporter(deps, job), lost: held.lost };
+    known.live = live;
+    live.reporter.begin();
+    return taking.isGivenUp ? await endEarly(deps, live, lostTooOften) : await workTaken(deps, live, signal);
+  } catch (error) {
+    if (!isLogOut(error) || held.lost.aborted) throw error;
+    await known.live?.reporter.settled().catch(() => undefined); // its writes meet the same outage
+    await restUntilLogged(deps, job, error, AbortSignal.any([signal, held.lost]));
+    return { kind: "handed_over" };
   }
-  return await workTaken(deps, live, signal);
 }
+
+const lostTooOften = closed("failure", "its worker was lost too often, so it was given up", askAgain);
 
 async function workTaken(deps: GithubRunDeps, live: Live, signal: AbortSignal): Promise<WorkedOn> {
   const working = AbortSignal.any([signal, live.stop.signal, live.lost]);
@@ -66,8 +79,6 @@ async function workTaken(deps: GithubRunDeps, live: Live, signal: AbortSignal): 
   if (kept === null && isShutDown(ended, live, signal)) return givenBack(deps, live);
   return conclude(deps, live, prepared, { ...ended, isKept: kept !== null });
 }
-
-const askAgain = "ask again with `/countersign retry`";
 
 type Prepared = { readonly kind: "prepared" } & PreparedOnGithub;
 
@@ -103,6 +114,7 @@ async function produce(
   signal: AbortSignal,
 ): Promise<KeptResult> {
   const result = await carry(deps, session, AbortSignal.any([signal, timeLimit(session)]));
+  if (result.end.isOutage) throw new CountersignError("LEDGER_UNAVAILABLE", result.end.detail);
   const verdict = await judge(deps, session, result);
   // The gateway may have heard of the wish before the watch did.
   const wish = result.end.stopReason === "cancelled" ? await stop.look() : null;
@@ -115,7 +127,7 @@ const isShutDown = ({ result }: KeptResult, { stop }: Live, signal: AbortSignal)
 
 async function givenBack(deps: GithubRunDeps, live: Live): Promise<WorkedOn> {
   await live.reporter.settled();
-  await handOver(deps, live.job);
+  await handOver(deps, live.job, "shutdown");
   return { kind: "handed_over" };
 }
 
@@ -134,7 +146,7 @@ async function conclude(
   session.onPhase("publish");
   if (!ended.isKept) await keepResult(deps, session, ended);
   await live.reporter.settled();
-  const gate = await gateOf(deps, live, base);
+  const gate = await askGate(deps, live, base);
   const published =
     gate.kind === "closed"
       ? gate
@@ -160,14 +172,6 @@ const askedOf = ({ trigger }: GithubJob): Asked => ({
   askedAt: trigger.at,
   textDigest: trigger.textDigest,
 });
-
-/** A run whose commit stands on GitHub was let through: it goes on. */
-async function gateOf(deps: GithubRunDeps, { job, stop, lost }: Live, base: PreparedOnGithub["base"]): Promise<Gate> {
-  if ((await standingWrites(deps, job.context, "push_commit")).results.length > 0) return { kind: "open", behindBy: 0 };
-  const gate = await lastGate(job, base, lost);
-  const wish = await stop.look();
-  return wish === null ? gate : closed("cancelled", stopText(wish), askAgain);
-}
 
 /** What was halted in the midst of publishing names who halted it (GH-50). */
 async function causeOf({ stop }: Live, { conclusion, cause }: Closed): Promise<string> {

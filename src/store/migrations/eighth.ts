@@ -22,13 +22,12 @@ begin
   return null;
 end $$`;
 
-/** Migration 0008: no effect beside its run; what a service last began with, so that a change of it is seen (AUD-11). */
+/** Migration 0008: no effect beside its run (AUD-5, AUD-7). */
 export const eighth = {
   name: "0008",
   statements: [
     checkEffect,
     `create trigger check_ledger_entry_effect after insert on ledger_entries
       for each row when (new.type = 'decision' or new.fencing_token is null) execute function check_ledger_entry_effect()`,
-    `alter table service_state add column policy_set_digest text, add column operator_settings_digest text`,
   ],
 } as const;

@@ -120,6 +120,7 @@ const statusFacts = (text: string): StatusFacts => ({
   requestedBy: text,
   byLabel: true,
   attempt: 1,
+  outageCount: 0,
   base: { branch: text, sha: "a".repeat(40) },
   phase: "work",
   used: { turns: 1, inputTokens: 1_000, outputTokens: 10 },

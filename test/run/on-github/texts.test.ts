@@ -51,6 +51,7 @@ const status: StatusFacts = {
   requestedBy: hostile,
   byLabel: true,
   attempt: 1,
+  outageCount: 0,
   base: { branch: hostile, sha: "a".repeat(40) },
   phase: "work",
   used: { turns: 1, inputTokens: 1_000, outputTokens: 10 },
