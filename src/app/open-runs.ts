@@ -160,13 +160,16 @@ function threadTime(): number {
   return (user + system) / 1000;
 }
 
+/** A person's answer is decided on like an action, and is none that anybody could propose (AUD-37). */
+const answering = { name: "approve", group: "publish" } as const;
+
 export function loadPolicySet(
   deps: CountersignDeps,
   settings: CountersignSettings,
   catalogue: Catalogue,
 ): Promise<PolicyEngine> {
   const newId = { clock: threadTime, newDecisionId: () => newDecisionId(deps) };
-  return loadPolicies(newId, settings.policiesFolder, [...catalogue.values()]);
+  return loadPolicies(newId, settings.policiesFolder, [...catalogue.values(), answering]);
 }
 
 /** A file beside the store, or in the temporary folder where even that can't be written. */

@@ -1,4 +1,5 @@
 import type { JsonObject, Secret } from "../domain/index.ts";
+import { createCatalogue } from "../gateway/index.ts";
 import { type Github, openAppDeliveries, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes, pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { loadOperatorSettings } from "../policy/index.ts";
@@ -8,7 +9,7 @@ import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
-import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import { loadPolicySet, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
 import type { CountersignDeps } from "./settings.ts";
 import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
 
@@ -153,7 +154,7 @@ function startWorking(runs: GithubRunDeps, { onTrouble }: ServiceHooks, signal: 
 
 type Intaking = {
   readonly deps: CountersignDeps;
-  readonly records: Records;
+  readonly records: Part;
   readonly github: Github;
   readonly hooks: ServiceHooks;
   readonly app: Awaited<ReturnType<Github["app"]>>;
@@ -178,6 +179,7 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
         issue: (where, number, signal) => github.reader(where).issue(number, signal),
       },
       ownApp: { id: app.id, botUserId: app.botUserId },
+      policies: records.runs?.policies ?? (await loadPolicySet(deps, settings, createCatalogue())),
       times: intakeTimes,
       health: () => health(records),
       onTrouble: hooks.onTrouble,

@@ -50,6 +50,8 @@ export async function openSession(deps: RunDeps, fixed: FixedRun): Promise<Sessi
     settings,
     recorded: [],
     outcomes: [],
+    approvedEarlier: new Set(),
+    waitingFor: new Set(),
     used: { turns: 0, inputTokens: 0, outputTokens: 0 },
     output: { usedBytes: 0 },
     budget,

@@ -133,6 +133,18 @@ export async function recordHandOver(
   });
 }
 
+/** A run that nobody works on until a person answers; `within` frees it in the same transaction. */
+export async function recordWaiting(
+  deps: RunDeps,
+  { run, lease }: Pick<Session, "run" | "lease">,
+  waiting: { readonly evidence: JsonObject; readonly texts: Readonly<Record<string, string>> },
+  within: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  const status: RunStatus = "waiting";
+  const step = { type: "run", evidence: { status, ...waiting.evidence }, texts: waiting.texts } as const;
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), within);
+}
+
 /** A policy set that decides something is kept as long as decisions refer to it (AUD-25). */
 export async function keepPolicySet(deps: RunDeps): Promise<void> {
   const { policySetDigest, policyText } = deps.policies;

@@ -1,5 +1,5 @@
 import { recordHandOver } from "../run-record.ts";
-import { settleOpenActions } from "../settle-open-actions.ts";
+import { settleCutOffActions } from "../settle-open-actions.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 
@@ -12,7 +12,7 @@ export const runJob = "run";
  */
 export async function handOver(deps: GithubRunDeps, { row, lease }: GithubJob): Promise<void> {
   const run = { runId: row.run_id, traceId: row.trace_id, attempt: row.attempt };
-  await settleOpenActions(deps, run, lease, "shutdown");
+  await settleCutOffActions(deps, run, lease, "shutdown");
   const queue = await deps.store.queue();
   await recordHandOver(deps, run, lease, async (tx) => {
     await queue.enqueue(tx, runJob, { runId: run.runId }, { key: run.runId });

@@ -61,7 +61,7 @@ export async function prepareOnGithub(
     base: opened.base,
     ...read,
     startedAtMs: job.startedAtMs,
-    approvalChannel: "none",
+    approvalChannel: "github",
     onPhase,
   });
   return { session, base };

@@ -4,6 +4,7 @@ import type { RunPhase } from "../run-deps.ts";
 import type { RunReport, WithheldChange } from "../run-report.ts";
 import { cappedList, count, inCode, inDigits, inSeconds } from "./markdown.ts";
 import { type NotDone, notDoneText } from "./not-done.ts";
+import type { WaitingQuestion } from "./put-questions.ts";
 
 /** What the status comment says of a run; all of it known to the host (GH-42, GH-45). */
 export type StatusFacts = {
@@ -16,6 +17,8 @@ export type StatusFacts = {
   /** Null until GitHub has told it. */
   readonly base: { readonly branch: string; readonly sha: string } | null;
   readonly phase: RunPhase;
+  /** Questions that wait for a person; empty while the run goes on. */
+  readonly waitingFor: readonly Pick<WaitingQuestion, "approvalId" | "tool" | "expiresAt">[];
   readonly used: { readonly turns: number; readonly inputTokens: number; readonly outputTokens: number };
   /** Null until the settings have been read. */
   readonly limits: Budget | null;
@@ -77,8 +80,11 @@ function underWay(facts: StatusFacts): readonly string[] {
           `- left at most: ${count(Math.max(0, limits.turns - used.turns), "turn")} within ${count(limits.minutes, "minute")}`,
         ];
   return [
-    `**Countersign** is ${phases[facts.phase]}.`,
+    facts.waitingFor.length > 0
+      ? "**Countersign** waits for a person's answer."
+      : `**Countersign** is ${phases[facts.phase]}.`,
     "",
+    ...facts.waitingFor.flatMap(waitingText),
     `- asked for by ${inCode(facts.requestedBy)}`,
     ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${inCode(base.sha)}`]),
     `- spent: ${spentText(facts)}`,
@@ -87,6 +93,10 @@ function underWay(facts: StatusFacts): readonly string[] {
     `- to stop it: ${howToStop(facts)}`,
   ];
 }
+
+const waitingText = ({ approvalId, tool, expiresAt }: StatusFacts["waitingFor"][number]): readonly string[] => [
+  `- waits until ${inCode(expiresAt)} for a yes to ${inCode(tool)}: ${inCode(`/countersign approve ${approvalId}`)} or ${inCode(`/countersign deny ${approvalId}`)}`,
+];
 
 const howToStop = ({ byLabel }: StatusFacts): string =>
   byLabel ? "remove the label, or comment `/countersign stop`" : "comment `/countersign stop`, or close the issue";

@@ -1,0 +1,105 @@
+import { type JsonObject, type JsonValue, showHidden } from "../../domain/index.ts";
+import type { StoredQuestion } from "../../gateway/index.ts";
+import { fenced, inertLine } from "../../github/index.ts";
+import { count, inCode } from "./markdown.ts";
+
+/** What a person is asked on GitHub, all of it from the record (AUD-34). */
+export type QuestionFacts = StoredQuestion & {
+  readonly approvalId: string;
+  readonly actionId: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+};
+
+const fenceCharacters = 2_000;
+
+/** The question as a comment. `redact` sees the whole of what is fenced, before it is cut: half a secret is not found. */
+export function questionText(facts: QuestionFacts, redact: (text: string) => string): string {
+  const { approvalId, tool, risk, policyIds, advice, expiresAt } = facts;
+  const { text, note } = cut(redact(showHidden(contentOf(facts)).text), facts.actionId);
+  return [
+    `**Countersign** asks for a person's yes: ${effectOf(facts)}.`,
+    "",
+    fenced(text, facts.tool === "run_command" ? "sh" : "diff"),
+    ...note,
+    "",
+    `- approval: ${inCode(approvalId)}`,
+    `- tool: ${inCode(tool)}, risk: ${inCode(risk)}`,
+    `- asked for by ${policyIds.map(inCode).join(", ")}`,
+    ...Object.entries(advice).map(([id, words]) => `- advice of ${inCode(id)}: ${inertLine(words)}`),
+    `- without an answer until ${inCode(expiresAt)} it is not done`,
+    "",
+    `To allow exactly this, once: ${inCode(`/countersign approve ${approvalId}`)}`,
+    "",
+    `To refuse it: ${inCode(`/countersign deny ${approvalId}`)}, with a reason behind it if you like.`,
+  ].join("\n");
+}
+
+/** In plain words what would be done. */
+function effectOf({ tool, paths, arguments: args }: StoredQuestion): string {
+  const files = paths.slice(0, pathsAtMost).map(inCode).join(", ");
+  const more = paths.length > pathsAtMost ? ` and ${paths.length - pathsAtMost} more` : "";
+  switch (tool) {
+    case "create_file":
+      return `to create the file ${files}`;
+    case "edit_file":
+      return `to change the file ${files}`;
+    case "delete_file":
+      return `to delete the file ${files}`;
+    case "run_command":
+      return "to run this command in the sandbox, on all files as they are now";
+    case "run_tests":
+      return "to run the tests in the sandbox, on all files as they are now";
+    case "push_commit":
+      return `to publish ${count(paths.length, "file")} on the branch ${inCode(String(args["branch"]))}: ${files}${more}`;
+    default:
+      return paths.length === 0 ? `to call ${inCode(tool)}` : `to call ${inCode(tool)} on ${files}${more}`;
+  }
+}
+
+const pathsAtMost = 20;
+
+/** The command as it is; of a change its lines with `-` and `+`; else the arguments. */
+function contentOf({ tool, arguments: args }: StoredQuestion): string {
+  switch (tool) {
+    case "run_command":
+      return String(args["command"]);
+    case "create_file":
+      return marked("+", args["content"]);
+    case "edit_file":
+      return editsOf(args).join("\n");
+    case "delete_file":
+      return `- ${String(args["path"])}`;
+    default:
+      return JSON.stringify(args, null, 2);
+  }
+}
+
+function editsOf({ edits }: JsonObject): readonly string[] {
+  if (!Array.isArray(edits)) return [];
+  return (edits as readonly JsonObject[]).flatMap(({ anchor, replacement }) => [
+    marked("-", anchor),
+    ...(replacement === "" ? [] : [marked("+", replacement)]),
+  ]);
+}
+
+const marked = (sign: "+" | "-", text: JsonValue | undefined): string =>
+  String(text ?? "")
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => `${sign}${line}`)
+    .join("\n");
+
+function cut(text: string, actionId: string): { readonly text: string; readonly note: readonly string[] } {
+  const points = Array.from(text);
+  if (points.length <= fenceCharacters) return { text, note: [] };
+  const shown = points.slice(0, fenceCharacters).join("");
+  const whole = inCode(`countersign audit show ${actionId}`);
+  return {
+    text: shown,
+    note: [
+      "",
+      `Cut: ${fenceCharacters} of ${points.length} characters are shown. Look at all of it with ${whole} before you answer.`,
+    ],
+  };
+}
