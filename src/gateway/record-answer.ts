@@ -8,6 +8,7 @@ import {
   type NewEntry,
   plainEntry,
   type Refusal,
+  showHidden,
 } from "../domain/index.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { outcomeOf, refusalResult, resultBytes } from "./outcome.ts";
@@ -63,7 +64,11 @@ export function describeNo(
 ): { readonly state: ActionState; readonly evidence: JsonObject; readonly refusal: Refusal } {
   switch (no.kind) {
     case "refused":
-      return { state: "approval_refused", evidence: {}, refusal: approvalDenied(policyIds, no.reason) };
+      return {
+        state: "approval_refused",
+        evidence: {},
+        refusal: approvalDenied(policyIds, showHidden(no.reason).text),
+      };
     case "expired": {
       const lateAnswer = no.late.kind === "expired" ? null : { kind: no.late.kind, actor: actorOf(no.late) };
       const refusal = approvalExpired(policyIds, `the time that ended at ${expiresAt}`);

@@ -26,8 +26,8 @@ import { validate } from "./validate.ts";
 
 /**
  * Goes on with an action that an earlier worker of the run proposed (AUD-66): a question that is open goes on waiting, a yes is
- * carried out if what it binds to still is what it was, a no and every recorded outcome are told again. An edit that was cut off and
- * not applied starts again as its next try; of a command the model is told. Throws `KEYS_UNUSABLE` where the record can't be opened,
+ * carried out if what it binds to still is what it was, a no and every recorded outcome are told again. An edit or a read that was
+ * cut off starts again as its next try; of a command the model is told. Throws `KEYS_UNUSABLE` where the record can't be opened,
  * and the signal's reason before anything is recorded.
  */
 export async function takeUp(
@@ -51,7 +51,8 @@ export async function takeUp(
     case "approval_superseded":
       return tellNo(deps, run, required(question), stored);
     case "reconciled_not_applied":
-      if (parsed?.action.group === "write") return startAgain(deps, run, { stored, parsed, question }, signal);
+      if (parsed?.action.group === "write" || parsed?.action.group === "read")
+        return startAgain(deps, run, { stored, parsed, question }, signal);
       return recordedOutcome(run, { trail: stored.trail, parsed }, stored);
     default:
       return recordedOutcome(run, { trail: stored.trail, parsed }, stored);
@@ -127,7 +128,7 @@ function noOf(state: StoredAction["state"], evidence: JsonObject, texts: StoredA
 }
 
 /**
- * The next try of an edit whose first was cut off before it came to stand, under the same operation key (AUD-66): decided and
+ * The next try of an edit or a read whose first was cut off before it came to stand, under the same operation key (AUD-66): decided and
  * validated anew, an approved one held against its bindings once more.
  */
 async function startAgain(

@@ -87,7 +87,7 @@ async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, s
   }
 }
 
-async function acceptAnswer(deps: AcceptDeps, delivery: SignedDelivery, answer: WrittenAnswer): Promise<Outcome> {
+function acceptAnswer(deps: AcceptDeps, delivery: SignedDelivery, answer: WrittenAnswer): Promise<Outcome> {
   const { ask } = answer;
   return recordOrKnown(deps, delivery, ask, async () => {
     const taken = await takeAnswer(deps, delivery, answer);

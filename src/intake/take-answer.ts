@@ -6,7 +6,7 @@ import { wakeRun } from "../run/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Ask, SignedDelivery, Wants } from "./reading.ts";
-import { claimDelivery, type Outcome } from "./record-delivery.ts";
+import { claimDelivery, KnownDelivery, type Outcome } from "./record-delivery.ts";
 
 /** A command that answers a question, by a person whose permission GitHub told just now. */
 export type WrittenAnswer = {
@@ -55,6 +55,7 @@ export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, ans
       await wakeRun(deps.queue, tx, question.run.runId);
     });
   } catch (error) {
+    if (error instanceof KnownDelivery) throw error;
     if (error instanceof RunClosed) return refused("approval_closed");
     const now = await findQuestion(deps, answer.ask, answer.wants.id); // another answer, or the clock, may have been faster
     if (now.kind === "open") throw error;

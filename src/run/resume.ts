@@ -90,11 +90,13 @@ async function pendingOf(
 export const placeOf = ({ turn, ordinal }: { readonly turn: number; readonly ordinal: number }): string =>
   `${turn}:${ordinal}`;
 
+/** What was cut off before it was decided is no action to go on with: its call is proposed anew. */
 function begunIn(entries: readonly LedgerEntry[], start: number, turn: number): ReadonlyMap<string, ActionId> {
   const begun = new Map<string, ActionId>();
+  const cutOff = new Set(entries.flatMap(({ state, actionId }) => (state === "cancelled" ? (actionId ?? []) : [])));
   for (const { state, index, actionId, evidence } of entries) {
     if (state !== "proposed" || actionId === null || index < start || evidence["turn"] !== turn) continue;
-    begun.set(placeOf({ turn, ordinal: Number(evidence["ordinal"]) }), actionId);
+    if (!cutOff.has(actionId)) begun.set(placeOf({ turn, ordinal: Number(evidence["ordinal"]) }), actionId);
   }
   return begun;
 }

@@ -186,7 +186,7 @@ async function performCall(
   return outcome;
 }
 
-async function propose(
+function propose(
   deps: RunDeps,
   session: Session,
   context: RunContext,

@@ -32,7 +32,8 @@ export async function waitForAnswers(
   const texts = { while_waiting: JSON.stringify(kept) };
   const queue = await deps.store.queue();
   await recordWaiting(deps, session, { evidence, texts }, async (tx) => {
-    const isDue = await mustGoOn(tx, session.run.runId, [...session.waitingFor]);
+    const asked = [...session.waitingFor, ...questions.map(({ approvalId }) => approvalId)];
+    const isDue = questions.length === 0 || (await mustGoOn(tx, session.run.runId, asked));
     await tx
       .updateTable("runs")
       .set({ status: isDue ? "queued" : "waiting", lease_owner: null, lease_expires_at: null })
@@ -47,7 +48,7 @@ export async function waitForAnswers(
 /** Whether a question was answered, or the run is to stop, before it came to wait. */
 async function mustGoOn(tx: Transaction, runId: RunId, asked: readonly ApprovalId[]): Promise<boolean> {
   const run = await tx.selectFrom("runs").select("stop_requested_at").where("run_id", "=", runId).executeTakeFirst();
-  if (run?.stop_requested_at != null || asked.length === 0) return true;
+  if (run?.stop_requested_at != null) return true;
   const answers = await tx
     .selectFrom("approval_answers")
     .select("approval_id")
