@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Run } from "../../src/domain/index.ts";
+import { type ActionState, type Run, statesAtRest } from "../../src/domain/index.ts";
 import { recordPersonsAnswer } from "../../src/gateway/index.ts";
 import { loadRepositorySettings, noRepositoryPolicies, parseOperatorSettings } from "../../src/policy/index.ts";
 import { carry } from "../../src/run/carry.ts";
@@ -24,6 +24,8 @@ const inOrder: readonly (readonly WrittenCall[])[] = [
   ],
   finished,
 ];
+/** The same with one question. */
+const oneQuestion = [inOrder[0] ?? [], (inOrder[1] ?? []).slice(0, 2), finished];
 /** Two questions among reads that are made side by side. */
 const sideBySide: readonly (readonly WrittenCall[])[] = [
   [
@@ -142,18 +144,23 @@ const contentOf = (workspace: FakeWorkspace | undefined, path: string): string =
   Buffer.from(workspace?.files.get(path) ?? []).toString();
 
 const actionsOf = (runId: string) =>
-  gateway.store.sql<{ tool: string; state: string; count: number }>(
+  gateway.store.sql<{ tool: string; state: ActionState; count: number }>(
     "select tool, state, count(*) from actions where run_id = $1 group by tool, state order by tool, state",
     [runId],
   );
+
+function cutOff(error: unknown): string {
+  if (String(error).includes("cut off")) return "cut off";
+  throw error;
+}
 
 /** Works, answers and works again until an end. A process that was cut off is followed by another. */
 async function toTheEnd(moves: readonly (readonly WrittenCall[])[], cutAt: number | null) {
   const opened = await openWorld(moves, cutAt);
   const ends: string[] = [];
   for (let worker = 0; worker < 8 && !ends.includes("finished"); worker += 1) {
-    ends.push(await opened.work());
-    await opened.answerAll();
+    ends.push(await opened.work().catch(cutOff));
+    await opened.answerAll().catch(cutOff);
   }
   return { ...opened, ends, actions: await actionsOf(opened.runId) };
 }
@@ -183,21 +190,21 @@ describe("a run that waits for a person is gone on with from its record (AUD-66,
   });
 
   it("whose process ends at any entry: one question for each action, one effect, and all at rest at the end (AUD-6)", async () => {
-    const { world } = await toTheEnd(inOrder, null);
+    const { world } = await toTheEnd(oneQuestion, null);
     for (let cutAt = 1; cutAt <= world.appends; cutAt += 1) {
-      const { actions, workspaces, runId } = await toTheEnd(inOrder, cutAt);
+      const { actions, workspaces, runId } = await toTheEnd(oneQuestion, cutAt);
       const asked = await gateway.store.sql("select 1 from approvals where run_id = $1", [runId]);
       const changed = await gateway.store.sql("select 1 from sealed where run_id = $1 and field = 'change_set'", [
         runId,
       ]);
-      const files = ["value.txt", "package.json", "package-lock.json"].map((path) =>
-        contentOf(workspaces.at(-1), path),
-      );
+      const files = ["value.txt", "package.json"].map((path) => contentOf(workspaces.at(-1), path));
 
-      expect(files, `cut at append ${cutAt}`).toEqual(["two\n", "{}", "{}"]);
-      expect(asked, `cut at append ${cutAt}`).toHaveLength(2);
-      expect(changed, `cut at append ${cutAt}`).toHaveLength(3);
-      expect(actions.filter(({ state }) => state !== "succeeded" && state !== "cancelled")).toEqual([]);
+      expect({ files, asked: asked.length, changed: changed.length }, `cut at append ${cutAt}`).toEqual({
+        files: ["two\n", "{}"],
+        asked: 1,
+        changed: 2,
+      });
+      expect(actions.filter(({ state }) => !statesAtRest.has(state))).toEqual([]);
     }
   });
 });

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountersignError } from "../../../src/domain/index.ts";
 import { type GatewayDeps, perform, takeUp } from "../../../src/gateway/index.ts";
 import { acceptDelivery } from "../../../src/intake/accept-delivery.ts";
+import type { AcceptDeps } from "../../../src/intake/intake-deps.ts";
+import type { Outcome } from "../../../src/intake/record-delivery.ts";
+import { readActionTexts } from "../../../src/ledger/index.ts";
 import { lookAtQuestions } from "../../../src/run/on-github/wait-for-answers.ts";
 import type { RunDeps } from "../../../src/run/run-deps.ts";
 import { settleCutOffActions, settleOpenActions } from "../../../src/run/settle-open-actions.ts";
@@ -121,9 +124,10 @@ async function openWorld() {
   let authorize: GatewayDeps["authorize"] = gateway.deps.authorize;
   let isStopped = false;
 
-  const answer = async (given: Extract<Step, { kind: "answer" }>): Promise<void> => {
+  type Given = Extract<Step, { kind: "answer" }>;
+  const answer = (given: Given, changes: Partial<AcceptDeps> = {}, reason = "because"): Promise<Outcome> => {
     const named = given.id === "of_nobody" ? id.replace(/.$/, (last) => (last === "0" ? "1" : "0")) : id;
-    const payload = commented(`/countersign ${given.verb} ${named} because`, {
+    const payload = commented(`/countersign ${given.verb} ${named} ${reason}`, {
       repository,
       issue: given.id === "below_another_issue" ? { number: 8 } : issue,
       sender: given.who === "bot" ? { type: "Bot" } : {},
@@ -139,7 +143,7 @@ async function openWorld() {
       payload: payload as never,
       bodyDigest: randomBytes(32).toString("hex"),
     };
-    await acceptDelivery({ ...intake, github: { ...intake.github, permission } }, delivery, never);
+    return acceptDelivery({ ...intake, github: { ...intake.github, permission }, ...changes }, delivery, never);
   };
 
   /** A worker that restores the checkout from what is on record, and asks for the same call again. */
@@ -169,10 +173,16 @@ async function openWorld() {
   };
 
   return {
+    run,
+    question,
+    id,
+    answer,
+    work,
     take: async (one: Step): Promise<void> => {
       switch (one.kind) {
         case "answer":
-          return answer(one);
+          await answer(one);
+          return;
         case "work":
           return work(one.cut);
         case "time_passes":
@@ -233,8 +243,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constantFrom(
-        "time_passes" as const,
-        "clock_job" as const,
+        ...often("time_passes" as const, 2),
+        ...often("clock_job" as const, 3),
         "content_changes" as const,
         "policy_changes" as const,
         "stop" as const,
@@ -262,3 +272,116 @@ it("a question has one answer and at most one effect, whatever happens in whatev
 
   expect([...reached].sort()).toEqual([...new Set(Object.values(states))].sort());
 }, 600_000);
+
+const yes = { kind: "answer", verb: "approve", who: "writer", id: "own" } as const;
+const no = { ...yes, verb: "deny" } as const;
+
+describe("an answer by comment", () => {
+  it("is taken once where two processes hear a yes and a no at once (AUD-36, AUD-39)", async () => {
+    const world = await openWorld();
+    const others = { ledger: await gateway.log.open(gateway.store) };
+
+    const outcomes = await Promise.all([world.answer(yes), world.answer(no, others)]);
+    const rows = await gateway.store.sql("select answer from approval_answers where approval_id = $1", [world.id]);
+
+    const codes = outcomes.map(({ code }) => code);
+    expect(codes.filter((code) => code === "approval_answered")).toHaveLength(1);
+    expect(codes.filter((code) => code === "approval_granted" || code === "approval_refused")).toHaveLength(1);
+    expect(rows).toHaveLength(1);
+  });
+
+  it.each([
+    { name: "a second one", first: yes, second: yes, code: "approval_answered" },
+    { name: "an id of nobody's", first: null, second: { ...yes, id: "of_nobody" } as const, code: "approval_unknown" },
+    {
+      name: "one below another issue",
+      first: null,
+      second: { ...yes, id: "below_another_issue" } as const,
+      code: "approval_foreign",
+    },
+  ])(
+    "$name gets one short reply and an entry, and changes nothing (AUD-39, GH-11)",
+    async ({ first, second, code }) => {
+      const world = await openWorld();
+      if (first !== null) await world.answer(first);
+      const before = await world.seen();
+
+      const outcome = await world.answer(second);
+
+      expect(outcome).toMatchObject({ result: "refused", code });
+      expect(await world.seen()).toEqual(before);
+      const [entry] = await gateway.store.sql<{ kind: string; code: string }>(
+        `select e.body::text as kind, d.answer as code from deliveries d join ledger_entries e on e.delivery_id = d.delivery_id
+        where d.code = $1 order by e.index desc limit 1`,
+        [code],
+      );
+      expect(entry).toMatchObject({ code: "comment" });
+    },
+  );
+
+  it("after its time gets the cause, also before the clock's job has run (AUD-38)", async () => {
+    const world = await openWorld();
+    gateway.log.now.ms += approvalMs;
+
+    expect(await world.answer(yes)).toMatchObject({ code: "approval_expired" });
+    expect(await world.seen()).toEqual({ state: "pending", effects: 0 });
+  });
+
+  it("by someone who may not write gets a reaction alone, and the question stays open (AUD-37, GH-12)", async () => {
+    const world = await openWorld();
+
+    const read = await world.answer({ ...yes, who: "reader" });
+    const unknown = await world.answer({ ...yes, who: "unknown" });
+
+    expect([read.code, unknown.code]).toEqual(["permission_missing", "permission_unknown"]);
+    expect(await world.answer(yes)).toMatchObject({ code: "approval_granted" });
+  });
+
+  it("is itself put to the policy, and one that it denies changes nothing (AUD-37)", async () => {
+    const world = await openWorld();
+    const asked: unknown[] = [];
+    const policies: AcceptDeps["policies"] = {
+      authorize: (requests, repository) => {
+        asked.push(...requests);
+        return {
+          ...gateway.policies.authorize(requests, repository),
+          effect: "deny",
+          policyIds: ["not-the-requester"],
+        };
+      },
+    };
+
+    const outcome = await world.answer(yes, { policies });
+
+    expect(outcome).toMatchObject({ result: "refused", code: "approval_forbidden" });
+    expect(asked).toMatchObject([
+      {
+        tool: "approve",
+        principal: { kind: "person", person: { id: "501", permission: "write" } },
+        requestedBy: { id: "1001" },
+        runId: world.run.runId,
+        input: { approval_id: world.id, tool: "create_file", risk: "DANGEROUS" },
+      },
+    ]);
+    expect(await world.seen()).toEqual({ state: "pending", effects: 0 });
+  });
+
+  it("has its reason and its person sealed, and cut at 500 characters (AUD-79, GH-3)", async () => {
+    const world = await openWorld();
+    await world.answer(no, {}, `planted-reason ${"z".repeat(600)}`);
+    await world.work(null);
+
+    const texts = await readActionTexts({ store: gateway.store, keys: gateway.log.keys }, world.question.actionId);
+    const textOf = (name: string) => Buffer.from(texts.find(({ field }) => field === name)?.bytes ?? []).toString();
+    const [clear] = await gateway.store.sql<{ text: string }>(
+      `select coalesce(string_agg(convert_from(body, 'UTF8'), ''), '') || (select string_agg(d::text, '') from deliveries d)
+        || (select coalesce(string_agg(data::text, ''), '') from pgboss.job) as text from ledger_entries`,
+    );
+
+    expect(textOf("reason")).toMatch(/^planted-reason z+$/);
+    expect(Array.from(textOf("reason"))).toHaveLength(500);
+    expect(JSON.parse(textOf("approver"))).toMatchObject({ id: "501", login: "ada", permission: "write" });
+    expect(clear?.text).not.toContain("planted-reason");
+    expect(clear?.text).not.toContain('"ada"');
+  });
+});
