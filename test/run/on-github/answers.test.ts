@@ -1,24 +1,38 @@
-import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountersignError } from "../../../src/domain/index.ts";
 import { type GatewayDeps, perform, takeUp } from "../../../src/gateway/index.ts";
-import { acceptDelivery } from "../../../src/intake/accept-delivery.ts";
-import type { AcceptDeps } from "../../../src/intake/intake-deps.ts";
-import type { Outcome } from "../../../src/intake/record-delivery.ts";
+import type { IntakeDeps } from "../../../src/intake/index.ts";
 import { readActionTexts } from "../../../src/ledger/index.ts";
 import { lookAtQuestions } from "../../../src/run/on-github/wait-for-answers.ts";
 import type { RunDeps } from "../../../src/run/run-deps.ts";
 import { settleCutOffActions, settleOpenActions } from "../../../src/run/settle-open-actions.ts";
 import { createFakeWorkspace, type FakeWorkspace } from "../../support/fake-workspace.ts";
 import { aCall, approvalMs, approvalOf, never, openTestGateway, type TestGateway } from "../../support/gateway.ts";
-import { commented, intakeDeps, newDeliveryId } from "../../support/webhooks.ts";
+import { commented, intakeDeps, startIntake, type TestIntake } from "../../support/webhooks.ts";
 
 let gateway: TestGateway;
+/** Two processes that hear comments, on one database. */
+let intakes: readonly TestIntake[] = [];
+/** What GitHub and the policy say while an answer is taken. */
+let permission: IntakeDeps["github"]["permission"];
+let authorizeAnswer: IntakeDeps["policies"]["authorize"];
 beforeAll(async () => {
   gateway = await openTestGateway();
+  const deps = intakeDeps(gateway.store, gateway.log);
+  authorizeAnswer = deps.policies.authorize;
+  const shared: IntakeDeps = {
+    ...deps,
+    github: { ...deps.github, permission: (...asked) => permission(...asked) },
+    policies: { authorize: (...asked) => authorizeAnswer(...asked) },
+  };
+  const otherLedger = await gateway.log.open(gateway.store);
+  intakes = [await startIntake(shared), await startIntake({ ...shared, ledger: otherLedger })];
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
+afterAll(async () => {
+  for (const intake of intakes) await intake[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
+});
 
 type Cut = "before_anything" | "after_the_effect";
 type Step =
@@ -125,25 +139,18 @@ async function openWorld() {
   let isStopped = false;
 
   type Given = Extract<Step, { kind: "answer" }>;
-  const answer = (given: Given, changes: Partial<AcceptDeps> = {}, reason = "because"): Promise<Outcome> => {
+  const answer = async (given: Given, reason = "because", process: 0 | 1 = 0) => {
     const named = given.id === "of_nobody" ? id.replace(/.$/, (last) => (last === "0" ? "1" : "0")) : id;
     const payload = commented(`/countersign ${given.verb} ${named} ${reason}`, {
       repository,
       issue: given.id === "below_another_issue" ? { number: 8 } : issue,
       sender: given.who === "bot" ? { type: "Bot" } : {},
     });
-    const permission =
+    permission =
       given.who === "unknown"
         ? () => Promise.reject(new CountersignError("GITHUB_UNAVAILABLE", "no answer"))
-        : async () => ({ permission: given.who === "reader" ? "read" : "write", userId: 501 }) as const;
-    const intake = intakeDeps(gateway.store, gateway.log);
-    const delivery = {
-      deliveryId: newDeliveryId() as never,
-      eventName: "issue_comment",
-      payload: payload as never,
-      bodyDigest: randomBytes(32).toString("hex"),
-    };
-    return acceptDelivery({ ...intake, github: { ...intake.github, permission }, ...changes }, delivery, never);
+        : () => Promise.resolve({ permission: given.who === "reader" ? "read" : "write", userId: 501 });
+    return (await intakes[process]?.send("issue_comment", payload))?.body ?? {};
   };
 
   /** A worker that restores the checkout from what is on record, and asks for the same call again. */
@@ -279,12 +286,11 @@ const no = { ...yes, verb: "deny" } as const;
 describe("an answer by comment", () => {
   it("is taken once where two processes hear a yes and a no at once (AUD-36, AUD-39)", async () => {
     const world = await openWorld();
-    const others = { ledger: await gateway.log.open(gateway.store) };
 
-    const outcomes = await Promise.all([world.answer(yes), world.answer(no, others)]);
+    const outcomes = await Promise.all([world.answer(yes), world.answer(no, "wait", 1)]);
     const rows = await gateway.store.sql("select answer from approval_answers where approval_id = $1", [world.id]);
 
-    const codes = outcomes.map(({ code }) => code);
+    const codes = outcomes.map((outcome) => outcome["code"]);
     expect(codes.filter((code) => code === "approval_answered")).toHaveLength(1);
     expect(codes.filter((code) => code === "approval_granted" || code === "approval_refused")).toHaveLength(1);
     expect(rows).toHaveLength(1);
@@ -333,25 +339,22 @@ describe("an answer by comment", () => {
     const read = await world.answer({ ...yes, who: "reader" });
     const unknown = await world.answer({ ...yes, who: "unknown" });
 
-    expect([read.code, unknown.code]).toEqual(["permission_missing", "permission_unknown"]);
+    expect([read["code"], unknown["code"]]).toEqual(["permission_missing", "permission_unknown"]);
     expect(await world.answer(yes)).toMatchObject({ code: "approval_granted" });
   });
 
   it("is itself put to the policy, and one that it denies changes nothing (AUD-37)", async () => {
     const world = await openWorld();
     const asked: unknown[] = [];
-    const policies: AcceptDeps["policies"] = {
-      authorize: (requests, repository) => {
-        asked.push(...requests);
-        return {
-          ...gateway.policies.authorize(requests, repository),
-          effect: "deny",
-          policyIds: ["not-the-requester"],
-        };
-      },
+    const before = authorizeAnswer;
+    authorizeAnswer = (requests, repository) => {
+      asked.push(...requests);
+      return { ...before(requests, repository), effect: "deny", policyIds: ["not-the-requester"] };
     };
 
-    const outcome = await world.answer(yes, { policies });
+    const outcome = await world.answer(yes).finally(() => {
+      authorizeAnswer = before;
+    });
 
     expect(outcome).toMatchObject({ result: "refused", code: "approval_forbidden" });
     expect(asked).toMatchObject([
@@ -368,7 +371,7 @@ describe("an answer by comment", () => {
 
   it("has its reason and its person sealed, and cut at 500 characters (AUD-79, GH-3)", async () => {
     const world = await openWorld();
-    await world.answer(no, {}, `planted-reason ${"z".repeat(600)}`);
+    await world.answer(no, `planted-reason ${"z".repeat(600)}`);
     await world.work(null);
 
     const texts = await readActionTexts({ store: gateway.store, keys: gateway.log.keys }, world.question.actionId);
