@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { CountersignError, Secret } from "../domain/index.ts";
+import { createCatalogue } from "../gateway/index.ts";
 import { type Github, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes } from "../intake/index.ts";
 import { readSpools } from "../ledger/index.ts";
@@ -10,7 +11,7 @@ import { requireConfinement } from "../workspace/index.ts";
 import { askForMissed } from "./ask-for-missed.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
-import { openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import { loadPolicySet, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
 import { freeBytes, leastFreeBytes, openOutagePolicy } from "./outage-policy.ts";
 import { recordService, recordSettings } from "./record-settings.ts";
 import type { CountersignDeps } from "./settings.ts";
@@ -190,7 +191,7 @@ function startWorking(runs: GithubRunDeps, { onTrouble }: ServiceHooks, signal: 
 
 type Intaking = {
   readonly deps: CountersignDeps;
-  readonly records: Records;
+  readonly records: Part;
   readonly github: Github;
   readonly hooks: ServiceHooks;
   readonly app: Awaited<ReturnType<Github["app"]>>;
@@ -222,6 +223,7 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
         issue: (where, number, signal) => github.reader(where).issue(number, signal),
       },
       ownApp: { id: app.id, botUserId: app.botUserId },
+      policies: records.runs?.policies ?? (await loadPolicySet(deps, settings, createCatalogue())),
       times: intakeTimes,
       health: health.now,
       onTrouble: hooks.onTrouble,

@@ -58,6 +58,12 @@ export const refusedCodes = [
   "cap_sender_day",
   "cap_tokens_day",
   "repeated_failures",
+  "approval_unknown",
+  "approval_foreign",
+  "approval_answered",
+  "approval_expired",
+  "approval_closed",
+  "approval_forbidden",
 ] as const;
 
 /** What a command that starts nothing is answered with. */
@@ -69,6 +75,8 @@ export const answeredCodes = [
   "explain_on_command_line",
   "nothing_to_stop",
   "already_stopping",
+  "approval_granted",
+  "approval_refused",
 ] as const;
 
 /** The reason that is stored with a delivery and stands in its ledger entry. */

@@ -1,7 +1,7 @@
 import { type ActionOutcome, type ApprovalId, CountersignError } from "../domain/index.ts";
 import { takeFacts, toRequests } from "./facts.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type ApprovalAnswer, bindingsOf, commitBinding, type PendingApproval } from "./pending-approval.ts";
+import { type ApprovalAnswer, type AskedQuestion, bindingsOf, commitBinding } from "./pending-approval.ts";
 import { carryOut } from "./perform.ts";
 import { recordGrant, recordIgnoredAnswer, recordNo } from "./record-answer.ts";
 import { cancelOnThrow } from "./record-cancelled.ts";
@@ -25,24 +25,39 @@ export async function answerApproval(
     throw new CountersignError("APPROVAL_NOT_OPEN", `no open approval \`${approvalId}\` in run \`${run.runId}\``);
   }
   deps.openQuestions.delete(approvalId); // single use: whatever comes next, this question is answered
+  const question = { ...pending, policyIds: pending.decision.policyIds };
   const isLate = deps.clock() >= Date.parse(pending.expiresAt);
-  if (answer.kind === "expired" || isLate) return recordNo(deps, run, pending, { kind: "expired", late: answer });
-  if (answer.kind === "refused") return recordNo(deps, run, pending, { ...answer, kind: "refused" });
+  if (answer.kind === "expired" || isLate) return recordNo(deps, run, question, { kind: "expired", late: answer });
+  if (answer.kind === "refused") return recordNo(deps, run, question, { ...answer, kind: "refused" });
 
-  await recordGrant(deps, run, pending, answer);
-  const trail = { ...pending.trail, approvalId };
-  const changed = await cancelOnThrow(deps, run, trail, signal)(() => changedBinding(deps, run, pending));
-  if (changed !== null) return recordNo(deps, run, pending, { kind: "superseded", ...changed });
-  return carryOut(deps, run, { trail, parsed: pending.parsed }, signal);
+  await recordGrant(deps, run, question, answer);
+  return carryOutApproved(deps, run, question, signal);
+}
+
+/**
+ * What a person said yes to, if it still is what they saw: all that the approval binds to is compared once more, and the policies
+ * are asked anew (AUD-35, AUD-36).
+ */
+export async function carryOutApproved(
+  deps: GatewayDeps,
+  run: RunContext,
+  question: AskedQuestion,
+  signal: AbortSignal,
+): Promise<ActionOutcome> {
+  const { approvalId, parsed } = question;
+  const trail = { ...question.trail, approvalId };
+  const approved = { ...question, trail };
+  const changed = await cancelOnThrow(deps, run, trail, signal)(() => changedBinding(deps, run, approved));
+  if (changed !== null) return recordNo(deps, run, approved, { kind: "superseded", ...changed });
+  return carryOut(deps, run, { trail, parsed }, signal);
 }
 
 /** The first bound value that is no longer what was approved, or null. The policies are asked anew for their digests. */
-async function changedBinding(
+export async function changedBinding(
   deps: GatewayDeps,
   run: RunContext,
-  pending: PendingApproval,
+  { trail, parsed, bindings }: Pick<AskedQuestion, "trail" | "parsed" | "bindings">,
 ): Promise<{ readonly binding: string; readonly before: string; readonly after: string } | null> {
-  const { trail, parsed, bindings } = pending;
   const facts = await takeFacts(run, parsed);
   if (facts.kind === "refused") {
     const { content } = bindings;

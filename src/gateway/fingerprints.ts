@@ -21,6 +21,8 @@ export type Change = { readonly tool: string; readonly actionId: string; readonl
 export type Fingerprints = {
   remember(path: string, sha256: string, bytes: Uint8Array): void;
   recall(path: string): Remembered | null;
+  /** All that `recall` knows, without the bytes: what a worker that takes the run up again may count as read. */
+  remembered(): readonly { readonly path: string; readonly sha256: string }[];
   /** A change that an authorized action made; its paths count as this run's. */
   noteChange(change: FileChange, by: Change): void;
   /** A change that is recorded but never put down to the run (SEC-91). */
@@ -52,6 +54,7 @@ export function createFingerprints(): Fingerprints {
       dropOldest(remembered);
     },
     recall: (path) => remembered.get(path) ?? null,
+    remembered: () => Array.from(remembered, ([path, { sha256 }]) => ({ path, sha256 })),
     noteChange(change, by) {
       changed.set(change.path, change.after === null ? null : { ...change.after, content: new Uint8Array() });
       lastChanges.set(change.path, by);

@@ -25,6 +25,23 @@ export type PendingApproval = {
   readonly expiresAt: string;
 };
 
+/** A question as whoever takes its answer needs it: from memory, or read back from the record. */
+export type AskedQuestion = Omit<PendingApproval, "facts" | "decision"> & {
+  readonly policyIds: readonly string[];
+  /** Null where it was read back. */
+  readonly decision: Decision | null;
+};
+
+/** What is sealed with a question beside its bindings. */
+export type QuestionText = {
+  /** Of the deciding policies, by id. */
+  readonly advice: Readonly<Record<string, string>>;
+  /** Where the paths lead that the action names. */
+  readonly paths: readonly string[];
+  /** Files as the run had last read or written them. */
+  readonly remembered: readonly { readonly path: string; readonly sha256: string }[];
+};
+
 /** `reason` is a person's free text: sealed, and told to the model. */
 export type ApprovalAnswer =
   | { readonly kind: "granted" | "refused"; readonly actor: Actor; readonly reason: string }
@@ -61,10 +78,14 @@ function contentOf(run: RunContext, { action }: ParsedAction, facts: Facts): Pro
   return action.group === "execute" ? treeContent(run) : fileContents(run, facts);
 }
 
-/** Of the whole tree as it is now, every byte read: what is known of it from before may be outdated. */
+/**
+ * Of the whole tree as it is now, every byte read: what is known of it from before may be outdated. What the setup made and nobody
+ * changed since counts by the command that makes it again in a restored tree, not by its bytes.
+ */
 async function treeContent(run: RunContext): Promise<JsonValue> {
   const reading = await workspaceOf(run).readBack();
-  return reading.kind === "read" ? reading.fingerprint : { refused: reading.causes };
+  const { setupCommand: setup } = run.settings;
+  return reading.kind === "read" ? { tree: reading.fingerprint, setup } : { refused: reading.causes };
 }
 
 const largestBoundFileBytes = 64 * 1024 * 1024;
@@ -94,5 +115,19 @@ export function openApproval(run: RunContext, pending: PendingApproval): (tx: Tr
       .insertInto("approvals")
       .values({ ...row, bindings: JSON.stringify(committed), expires_at: expiresAt })
       .execute();
+  };
+}
+
+/** The row that makes an answer the only one, written in the transaction of its entry (AUD-39). */
+export function closeQuestion(answer: {
+  readonly approvalId: ApprovalId;
+  readonly answer: "granted" | "refused" | "expired";
+  readonly deliveryId: string | null;
+  readonly nowMs: number;
+}): (tx: Transaction) => Promise<void> {
+  const { approvalId: approval_id, deliveryId: delivery_id, nowMs } = answer;
+  const row = { approval_id, answer: answer.answer, delivery_id, answered_at: new Date(nowMs).toISOString() };
+  return async (tx) => {
+    await tx.insertInto("approval_answers").values(row).execute();
   };
 }

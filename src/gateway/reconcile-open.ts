@@ -8,6 +8,7 @@ import {
   type LedgerEntry,
   type ProposedAction,
   statesAtRest,
+  type ToolCallPlace,
 } from "../domain/index.ts";
 import { type Keys, type OpenedText, readActionEntries, readActionTexts, readNonce } from "../ledger/index.ts";
 import type { Store } from "../store/index.ts";
@@ -50,18 +51,32 @@ export async function reconcileOpen(
   return lookInRounds(deps, run, { trail, open: openTry(run, begun) }, signal);
 }
 
-/** An action as another process left it. */
-type Begun = {
-  readonly action: BegunAction;
+/** An action as the record has it, not yet parsed. */
+export type StoredAction = {
+  readonly trail: Trail;
   readonly entries: readonly LedgerEntry[];
   readonly texts: readonly OpenedText[];
   readonly state: ActionState;
   /** How often it was started. */
   readonly tries: number;
 };
+
+/** An action as another process left it. */
+type Begun = Omit<StoredAction, "trail"> & { readonly action: BegunAction };
 export type BegunAction = { readonly trail: Trail; readonly parsed: ParsedAction };
 
 async function readBegun(deps: RecoveryDeps, actionId: ActionId): Promise<Begun> {
+  const { trail, ...stored } = await readStoredAction(deps, actionId);
+  const parsed = parse(deps.catalogue, trail.proposed);
+  if (parsed.kind === "refused") throw new Error(`action ${actionId} was begun with arguments that don't parse`);
+  return { ...stored, action: { trail, parsed } };
+}
+
+/** Reads an action back. Throws `KEYS_UNUSABLE` where its arguments can't be opened, a plain `Error` where there is none. */
+export async function readStoredAction(
+  deps: Pick<RecoveryDeps, "store" | "keys">,
+  actionId: ActionId,
+): Promise<StoredAction> {
   const entries = await readActionEntries(deps.store, actionId);
   const texts = await readActionTexts(deps, actionId);
   const nonce = await readNonce(deps, actionId);
@@ -77,16 +92,22 @@ async function readBegun(deps: RecoveryDeps, actionId: ActionId): Promise<Begun>
     principal: first.actor.kind === "run" ? first.actor : { kind: "system" },
     tool: String(first.evidence["tool"]),
     rawArguments: Buffer.from(raw).toString("utf8"),
-    call: null,
+    call: callOf(first),
     compensates: null,
   };
-  const parsed = parse(deps.catalogue, proposed);
-  if (parsed.kind === "refused") throw new Error(`action ${actionId} was begun with arguments that don't parse`);
   const startedAtMs = Date.parse(first.time);
   const trail = { proposed, nonce, startedAtMs, proposalId: first.id, approvalId: null };
   const states = entries.flatMap(({ state }) => state ?? []);
   const tries = states.filter((state) => state === "started").length;
-  return { action: { trail, parsed }, entries, texts, state: states.at(-1) ?? "proposed", tries };
+  return { trail, entries, texts, state: states.at(-1) ?? "proposed", tries };
+}
+
+/** The place in the conversation, from which the operation key is made (ACI-45); null for the host's own actions. */
+function callOf({ evidence }: LedgerEntry): ToolCallPlace | null {
+  const { turn, ordinal, toolCallId, modelResponseId } = evidence;
+  if (typeof turn !== "number" || typeof ordinal !== "number") return null;
+  const responseId = typeof modelResponseId === "string" ? modelResponseId : null;
+  return { turn, ordinal, toolCallId: String(toolCallId ?? ""), modelResponseId: responseId };
 }
 
 /** What must be said of the interruption before it can be looked; null where nothing was started. */

@@ -8,10 +8,11 @@ import {
   type NewEntry,
   plainEntry,
   type Refusal,
+  showHidden,
 } from "../domain/index.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { outcomeOf, refusalResult, resultBytes } from "./outcome.ts";
-import type { ApprovalAnswer, PendingApproval } from "./pending-approval.ts";
+import { type ApprovalAnswer, type AskedQuestion, closeQuestion } from "./pending-approval.ts";
 import { approvalDenied, approvalExpired } from "./refusals.ts";
 import type { RunContext } from "./run-context.ts";
 import { batchOf, encode, stepOf } from "./trail.ts";
@@ -22,16 +23,17 @@ type Granted = Extract<ApprovalAnswer, { readonly actor: Actor }>;
 export async function recordGrant(
   deps: GatewayDeps,
   run: RunContext,
-  { approvalId, trail }: PendingApproval,
+  { approvalId, trail }: AskedQuestion,
   { actor, reason }: Granted,
 ): Promise<void> {
   const evidence = { approvalId, channel: run.approvalChannel };
   const step = stepOf(run, trail, "approval_granted", { evidence, actor, texts: { reason: encode(reason) } });
-  await deps.ledger.append(run.lease, batchOf([step]));
+  const closed = closeQuestion({ approvalId, answer: "granted", deliveryId: null, nowMs: deps.clock() });
+  await deps.ledger.append(run.lease, batchOf([step]), closed);
 }
 
 /** Why a question ends without the action. `late`: an answer that came after the time, if there was one. */
-type No =
+export type No =
   | { readonly kind: "refused"; readonly actor: Actor; readonly reason: string }
   | { readonly kind: "expired"; readonly late: ApprovalAnswer }
   | { readonly kind: "superseded"; readonly binding: string; readonly before: string; readonly after: string };
@@ -40,27 +42,33 @@ type No =
 export async function recordNo(
   deps: GatewayDeps,
   run: RunContext,
-  pending: PendingApproval,
+  question: AskedQuestion,
   no: No,
 ): Promise<ActionOutcome> {
-  const { trail, parsed, decision, approvalId } = pending;
-  const { state, evidence, refusal } = describeNo(pending, no);
+  const { trail, parsed, decision, approvalId } = question;
+  const { state, evidence, refusal } = describeNo(question, no);
   const result = refusalResult(deps, trail, parsed, refusal);
   const texts = { result: resultBytes(result), ...(no.kind === "refused" ? { reason: encode(no.reason) } : {}) };
   const common = { evidence: { approvalId, channel: run.approvalChannel, ...evidence }, texts };
   const step = no.kind === "refused" ? { ...common, actor: no.actor } : common;
-  await deps.ledger.append(run.lease, batchOf([stepOf(run, trail, state, step)]));
+  const isAnswer = trail.approvalId === null && no.kind !== "superseded"; // a yes that came before is the one answer
+  const answer = { approvalId, answer: no.kind as "refused" | "expired", deliveryId: null, nowMs: deps.clock() };
+  const closed = isAnswer ? closeQuestion(answer) : undefined;
+  await deps.ledger.append(run.lease, batchOf([stepOf(run, trail, state, step)]), closed);
   return outcomeOf(deps, run, trail, { state, parsed, result, decision });
 }
 
-function describeNo(
-  { decision, expiresAt }: PendingApproval,
+export function describeNo(
+  { policyIds, expiresAt }: Pick<AskedQuestion, "policyIds" | "expiresAt">,
   no: No,
 ): { readonly state: ActionState; readonly evidence: JsonObject; readonly refusal: Refusal } {
-  const { policyIds } = decision;
   switch (no.kind) {
     case "refused":
-      return { state: "approval_refused", evidence: {}, refusal: approvalDenied(policyIds, no.reason) };
+      return {
+        state: "approval_refused",
+        evidence: {},
+        refusal: approvalDenied(policyIds, showHidden(no.reason).text),
+      };
     case "expired": {
       const lateAnswer = no.late.kind === "expired" ? null : { kind: no.late.kind, actor: actorOf(no.late) };
       const refusal = approvalExpired(policyIds, `the time that ended at ${expiresAt}`);

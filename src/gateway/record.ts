@@ -11,11 +11,17 @@ import { approvalUse, authorizedSteps, decisionStep } from "./batches.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { outcomeOf, refusalResult, resultBytes } from "./outcome.ts";
 import type { ParsedAction } from "./parse.ts";
-import { bindingsOf, openApproval, type PendingApproval } from "./pending-approval.ts";
+import {
+  type AskedQuestion,
+  bindingsOf,
+  openApproval,
+  type PendingApproval,
+  type QuestionText,
+} from "./pending-approval.ts";
 import { approvalUnavailable, policyDenied } from "./refusals.ts";
 import { resultText } from "./result-text.ts";
 import type { RunContext } from "./run-context.ts";
-import { batchOf, commitArguments, digestOf, stepOf, type Trail } from "./trail.ts";
+import { batchOf, commitArguments, digestOf, encode, stepOf, type Trail } from "./trail.ts";
 
 /** What ended before its effect: at parse, or because a fact or a precondition does not hold. */
 export type RefusedStep = {
@@ -95,17 +101,22 @@ async function askForApproval(
   const bindings = await bindingsOf(run, trail, { parsed, facts, decision });
   const expiresAt = new Date(deps.clock() + deps.approvalExpiresAfterMs).toISOString();
   const pending: PendingApproval = { approvalId, trail, parsed, facts, decision, bindings, expiresAt };
-  const texts = { bindings: canonicalBytes(bindings) };
+  // Whoever puts the question, and whoever takes the action up again, may have nothing but the record: what this run had read too (ACI-39).
+  const told = { advice: decision.advice, paths: facts.paths.map(({ resolved }) => resolved) };
+  const question: QuestionText = { ...told, remembered: run.fingerprints.remembered() };
+  const texts = { bindings: canonicalBytes(bindings), question: encode(JSON.stringify(question)) };
   const evidence = { approvalId, expiresAt, risk: facts.risk, argumentsDigest: digestOf(run, trail, parsed.canonical) };
   const asked = { evidence, texts, decisionId: decision.decisionId };
   const steps = [decisionStep(run, trail, parsed, decision), stepOf(run, trail, "approval_pending", asked)];
   await deps.ledger.append(run.lease, batchOf(steps), openApproval(run, pending));
-  deps.openQuestions.set(approvalId, pending);
-  const text = resultText(
-    "refused",
-    `waiting: a person is asked for ${parsed.proposed.tool} (approval ${approvalId})`,
-    [],
-  );
-  const result = { status: "refused", text, record: {}, refusal: null } as const;
+  if (run.approvalChannel === "terminal") deps.openQuestions.set(approvalId, pending);
+  return waitingOutcome(deps, run, { ...pending, policyIds: decision.policyIds });
+}
+
+/** What is told of an action that waits for a person. */
+export function waitingOutcome(deps: GatewayDeps, run: RunContext, question: AskedQuestion): ActionOutcome {
+  const { approvalId, trail, parsed, decision } = question;
+  const words = `waiting: a person is asked for ${parsed.proposed.tool} (approval ${approvalId})`;
+  const result = { status: "refused", text: resultText("refused", words, []), record: {}, refusal: null } as const;
   return outcomeOf(deps, run, trail, { state: "approval_pending", parsed, result, decision, approvalId });
 }

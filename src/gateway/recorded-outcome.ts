@@ -26,7 +26,7 @@ const statuses: ReadonlySet<string> = new Set<ResultStatus>(["ok", "empty", "ref
 /** The outcome of an action at rest, told again from what was sealed with it. Its record says `replayed`. */
 export function recordedOutcome(
   run: RunContext,
-  { trail, parsed }: { readonly trail: Trail; readonly parsed: ParsedAction },
+  { trail, parsed }: { readonly trail: Trail; readonly parsed: ParsedAction | null },
   { state, entries, texts }: Recorded,
 ): ActionOutcome {
   const { actionId, tool } = trail.proposed;
@@ -45,7 +45,7 @@ export function recordedOutcome(
     decision: null,
     approvalId: null,
     changeSet: null,
-    argumentsDigest: digestOf(run, trail, parsed.canonical),
+    argumentsDigest: digestOf(run, trail, parsed?.canonical ?? null),
     durationMs: Date.parse(entries.at(-1)?.time ?? "") - trail.startedAtMs,
   };
 }

@@ -49,7 +49,7 @@ export type RunContext = {
   readonly pages: SavedPages;
   readonly settings: ActionSettings;
   /** Where a person can be asked. `none`: what needs an approval is denied at once (AUD-28). */
-  readonly approvalChannel: "terminal" | "none";
+  readonly approvalChannel: "terminal" | "github" | "none";
   /** Key of the digests that people and traces see (AUD-16). */
   readonly runKey: Uint8Array;
   /** Told of each recorded change set, in order: the attribution is made from these alone (AUD-21). */

@@ -15,6 +15,7 @@ import {
 } from "./record-delivery.ts";
 import { ObstacleMet, type RunStart, startRun } from "./start-run.ts";
 import { type NothingFound, type Stop, stopRuns } from "./stop-runs.ts";
+import { takeAnswer, type WrittenAnswer } from "./take-answer.ts";
 
 /**
  * What a signed delivery leads to, durable when it returns: a queued run, a stop, an answer to be given, or an entry that
@@ -78,11 +79,22 @@ async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, s
       return tell(deps, delivery, ask, { result: "refused", code: wants.code });
     case "stop":
       return acceptStopCommand(deps, delivery, ask);
+    case "approval":
+      return acceptAnswer(deps, delivery, { ask, wants, permission: authority.permission });
     case "run":
       return acceptRun(deps, { delivery, ask, verb: wants.verb, permission: authority.permission }, signal);
     default:
       return assertNever(wants);
   }
+}
+
+function acceptAnswer(deps: AcceptDeps, delivery: SignedDelivery, answer: WrittenAnswer): Promise<Outcome> {
+  const { ask } = answer;
+  return recordOrKnown(deps, delivery, ask, async () => {
+    const taken = await takeAnswer(deps, delivery, answer);
+    if (taken.kind === "taken") return taken.outcome;
+    return tell(deps, delivery, ask, { result: "refused", code: taken.code });
+  });
 }
 
 type Said = { readonly result: "refused" | "answered"; readonly code: DeliveryCode; readonly runId?: RunId | null };

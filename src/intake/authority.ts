@@ -37,7 +37,8 @@ const unknown = (cause: string): Authority => ({ kind: "refused", code: "permiss
 function judge(answer: { readonly permission: Permission; readonly userId: number }, senderId: number): Authority {
   if (answer.userId !== senderId) return { kind: "refused", code: "permission_missing", cause: "another_user" };
   const { permission } = answer;
-  if (permission === "admin" || permission === "write") return { kind: "granted", permission };
+  if (permission === "admin" || permission === "maintain" || permission === "write")
+    return { kind: "granted", permission };
   return { kind: "refused", code: "permission_missing", cause: permission };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock, Permission, RandomBytes } from "../domain/index.ts";
 import type { Keys, Ledger } from "../ledger/index.ts";
-import type { OperatorSettings } from "../policy/index.ts";
+import type { OperatorSettings, PolicyEngine } from "../policy/index.ts";
 import type { Queue, Store } from "../store/index.ts";
 
 /** Where on GitHub; everything by numeric id (SEC-113). */
@@ -51,12 +51,14 @@ export const intakeTimes: IntakeTimes = {
 export type AcceptDeps = {
   readonly store: Pick<Store, "db">;
   readonly ledger: Pick<Ledger, "append">;
-  readonly keys: Pick<Keys, "createRun" | "traceId">;
+  readonly keys: Keys;
   readonly queue: Pick<Queue, "enqueue">;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly operator: Pick<OperatorSettings, "webhook" | "allowedBots" | "permittedForks" | "caps" | "limits">;
   readonly github: AskGithub;
+  /** Decides whether who answers a question may do so (AUD-37). */
+  readonly policies: Pick<PolicyEngine, "authorize">;
   readonly ownApp: { readonly id: number; readonly botUserId: number };
   readonly times: IntakeTimes;
 };

@@ -95,8 +95,16 @@ function wantsOf(found: FoundCommand, item: Ask["item"]): Wants {
       return { kind: "answer", code: "explain_on_command_line" };
     case "approve":
     case "deny":
-      return { kind: "answer", code: "command_later" };
+      return { kind: "approval", verb: found.verb, id: found.id ?? "", reason: reasonOf(found) };
   }
+}
+
+const reasonCharacters = 500;
+
+/** What stands behind the id, as the person wrote it (GH-3). */
+function reasonOf({ request, id }: Extract<FoundCommand, { kind: "command" }>): string {
+  const behind = request.startsWith(id ?? "") ? request.slice((id ?? "").length) : request;
+  return Array.from(behind.trim()).slice(0, reasonCharacters).join("").toWellFormed();
 }
 
 function detailOf(found: FoundCommand): JsonObject {

@@ -50,6 +50,13 @@ export type Ask = {
 export type Wants =
   | { readonly kind: "run"; readonly verb: TriggerVerb }
   | { readonly kind: "stop" }
+  /** An answer to a question of a run's; `reason` is free text (GH-3). */
+  | {
+      readonly kind: "approval";
+      readonly verb: "approve" | "deny";
+      readonly id: string;
+      readonly reason: string;
+    }
   | { readonly kind: "answer"; readonly code: DeliveryCode }
   | { readonly kind: "refusal"; readonly code: DeliveryCode };
 

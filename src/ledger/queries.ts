@@ -58,7 +58,7 @@ export async function showApproval(store: Store, approvalId: string): Promise<Au
 }
 
 /** The entries of one action in the order of the log: for recovery, which goes on from the last one. */
-export async function readActionEntries(store: Store, actionId: ActionId): Promise<readonly LedgerEntry[]> {
+export async function readActionEntries(store: Pick<Store, "db">, actionId: ActionId): Promise<readonly LedgerEntry[]> {
   const rows = await store.db
     .selectFrom("ledger_entries")
     .select(["body", "index"])
@@ -107,7 +107,7 @@ export async function listRuns(store: Store, limit: number): Promise<readonly Li
   }));
 }
 
-type Deps = { readonly store: Store; readonly keys: Keys };
+type Deps = { readonly store: Pick<Store, "db">; readonly keys: Keys };
 
 /** The sealed texts of an action, opened, oldest first; not the nonce. Throws `KEYS_UNUSABLE` where one was changed. */
 export async function readActionTexts(deps: Deps, actionId: ActionId): Promise<readonly OpenedText[]> {
@@ -135,9 +135,11 @@ export async function readRunTexts(deps: Deps, runId: RunId, field: string): Pro
 export async function readRunChangeSets(
   deps: Deps,
   runId: RunId,
-): Promise<readonly { readonly actionId: ActionId; readonly bytes: Uint8Array }[]> {
+): Promise<readonly { readonly actionId: ActionId; readonly index: number | null; readonly bytes: Uint8Array }[]> {
   const texts = await readField(deps, runId, "change_set");
-  return texts.flatMap(({ actionId, bytes }) => (actionId === null || bytes === null ? [] : [{ actionId, bytes }]));
+  return texts.flatMap(({ actionId, index, bytes }) =>
+    actionId === null || bytes === null ? [] : [{ actionId, index, bytes }],
+  );
 }
 
 async function readField(deps: Deps, runId: RunId, field: string): Promise<readonly OpenedText[]> {

@@ -1,5 +1,7 @@
 import { type ChangeSet, CountersignError } from "../domain/index.ts";
 import { fromRecord, type ReadBack, readBack } from "./read-back.ts";
+import { recordedChanges } from "./recorded-changes.ts";
+import type { Resumed } from "./resume.ts";
 import type { RunDeps, RunPhase } from "./run-deps.ts";
 import { recordPhase } from "./run-record.ts";
 import type { TestRun } from "./run-report.ts";
@@ -7,41 +9,61 @@ import type { Session } from "./session.ts";
 import { setUp } from "./set-up.ts";
 import type { Result } from "./settle.ts";
 import { verify } from "./verify.ts";
-import { endOfError, type WorkEnd, work } from "./work.ts";
+import { endOfError, type Waiting, type WorkEnd, work } from "./work.ts";
 
-/** The run's wall clock; what it ends is `timed_out`, not cancelled. */
-export function timeLimit({ run }: Session): AbortSignal {
+/** The run's wall clock; what it ends is `timed_out`, not cancelled. It goes on from what was used of it before (GH-54). */
+export function timeLimit({ clock }: Pick<RunDeps, "clock">, { run, startedAtMs }: Session): AbortSignal {
   const limit = new AbortController();
   const { minutes } = run.limits;
   const reason = new CountersignError("TIME_LIMIT", `the limit of ${minutes} minutes was reached`);
-  setTimeout(() => limit.abort(reason), minutes * 60_000).unref();
+  const leftMs = Math.max(0, startedAtMs + minutes * 60_000 - clock());
+  setTimeout(() => limit.abort(reason), leftMs).unref();
   return limit.signal;
 }
 
-/** From the tests before to the tests after. Whatever ends it early, what was read back by then is in the result. */
-export async function carry(deps: RunDeps, session: Session, signal: AbortSignal): Promise<Result> {
-  let before: TestRun | null = null;
+/** What came of the work: a result, or a question that is put to a person elsewhere. */
+export type Carried =
+  | { readonly kind: "result"; readonly result: Result }
+  | { readonly kind: "waiting"; readonly before: TestRun | null };
+
+/**
+ * From the tests before to the tests after; `resumed` is where an earlier worker left it. Whatever ends it early, what was read
+ * back by then is in the result.
+ */
+export async function carry(
+  deps: RunDeps,
+  session: Session,
+  resumed: Resumed | null,
+  signal: AbortSignal,
+): Promise<Carried> {
+  let before: TestRun | null = resumed?.kept?.before ?? null;
   let after: TestRun | null = null;
   let end: WorkEnd | null = null;
   let read: ReadBack | null = null;
   try {
-    before = await inPhase(deps, session, "verify_before", () => verifyTree(deps, session, null, signal));
-    ({ end, read } = await inPhase(deps, session, "work", () => workInCheckout(deps, session, signal)));
+    if (resumed === null || resumed.kept === null) {
+      before = await inPhase(deps, session, "verify_before", () => verifyTree(deps, session, null, signal));
+    }
+    const worked = await inPhase(deps, session, "work", () => workInCheckout(deps, session, resumed, signal));
+    if ("kind" in worked) return { kind: "waiting", before };
+    ({ end, read } = worked);
     const { authorized } = read;
     if (end.stopReason === "finished" && authorized.changes.length > 0) {
       after = await inPhase(deps, session, "verify_after", () => verifyTree(deps, session, authorized, signal));
     }
-    return { before, after, end, readBack: read };
+    return { kind: "result", result: { before, after, end, readBack: read } };
   } catch (error) {
-    return { before, after, end: endOfError(error, signal), readBack: read ?? fromRecord(deps, session) };
+    const readBackOrRecord = read ?? fromRecord(deps, session);
+    return { kind: "result", result: { before, after, end: endOfError(error, signal), readBack: readBackOrRecord } };
   }
 }
 
 async function workInCheckout(
   deps: RunDeps,
   session: Session,
+  resumed: Resumed | null,
   signal: AbortSignal,
-): Promise<{ readonly end: WorkEnd; readonly read: ReadBack }> {
+): Promise<{ readonly end: WorkEnd; readonly read: ReadBack } | Waiting> {
   const options = {
     runId: session.run.runId,
     name: "work",
@@ -50,8 +72,10 @@ async function workInCheckout(
   };
   await using workspace = await deps.workspace.createWorkspace(session.base, options, signal);
   await setUp(deps, session, { workspace, hasChangedDependencies: false }, signal);
-  const end = await work(deps, session, workspace, signal);
-  return { end, read: await readBack(deps, session, workspace) };
+  // The base, the setup again, then what authorized actions did to it, and nothing else (AUD-66).
+  if (resumed !== null) await workspace.apply(recordedChanges(session.base, resumed.recorded));
+  const end = await work(deps, session, { workspace, resumed }, signal);
+  return "kind" in end ? end : { end, read: await readBack(deps, session, workspace) };
 }
 
 function verifyTree(

@@ -67,11 +67,12 @@ function toolFor({ before, after }: FileChange): {
 
 /** The decider of a live run: approvals are read off the decisions that its actions were executed under. */
 export function deciderOf(session: Session): Decider {
-  const approved = new Set(
-    session.outcomes
+  const approved = new Set([
+    ...session.approvedEarlier,
+    ...session.outcomes
       .filter(({ decision }) => decision?.requests.some((request) => request["approved"] === true))
       .map(({ actionId }) => actionId),
-  );
+  ]);
   const attribution = attribute(session.recorded);
   return {
     run: session.context,

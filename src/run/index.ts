@@ -12,6 +12,7 @@ export { runLocally } from "./local-run.ts";
 export type { GithubRunDeps, PublishingDeps } from "./on-github/github-run-deps.ts";
 export { workOnJobs } from "./on-github/jobs.ts";
 export { runForPullRequest } from "./on-github/run-for-pull-request.ts";
+export { wakeRun } from "./on-github/wait-for-answers.ts";
 export { settleInterrupted } from "./recover.ts";
 export { type Answer, createReplay, type Replay, type Replayed, recordedAnswer } from "./replay-decisions.ts";
 export type {

@@ -36,7 +36,9 @@ export async function runHere(
   deps.onEvent({ kind: "phase", phase: "prepare" });
   const session = await prepare(deps, request, signal);
   await using held = holdLease(deps, session.lease);
-  const result = await carry(deps, session, AbortSignal.any([signal, held.lost, timeLimit(session)]));
+  const carried = await carry(deps, session, null, AbortSignal.any([signal, held.lost, timeLimit(deps, session)]));
+  if (carried.kind === "waiting") throw new Error("the run waits for an approval although it is asked for at once");
+  const { result } = carried;
   const judged = { result, verdict: await judge(deps, session, result) };
   const published = await publish(session, judged, held.lost).catch((error: unknown) =>
     keepOutside(deps, session, judged.verdict.patch, error),

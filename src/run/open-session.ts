@@ -52,6 +52,8 @@ export async function openSession(deps: RunDeps, fixed: FixedRun): Promise<Sessi
     recorded: [],
     outcomes: [],
     unrecorded: [],
+    approvedEarlier: new Set(),
+    waitingFor: new Set(),
     used: { turns: 0, inputTokens: 0, outputTokens: 0 },
     output: { usedBytes: 0 },
     budget,

@@ -18,6 +18,10 @@ export function gatewayDeps(deps: RunDeps): GatewayDeps {
   };
 }
 
+/** For the host's own actions in a checkout, which no later worker takes up: nobody is asked who would answer later. */
+export const askedAtOnce = ({ approvalChannel }: Pick<RunContext, "approvalChannel">) =>
+  ({ approvalChannel: approvalChannel === "github" ? "none" : approvalChannel }) as const;
+
 /** Performs an action; where it needs a person and one is at the terminal, asks and goes on with the answer. */
 export async function performAsking(
   deps: RunDeps,

@@ -146,6 +146,18 @@ export async function recordHandOver(
   });
 }
 
+/** A run that nobody works on until a person answers; `within` frees it in the same transaction. */
+export async function recordWaiting(
+  deps: RunDeps,
+  { run, lease }: Pick<Session, "run" | "lease">,
+  waiting: { readonly evidence: JsonObject; readonly texts: Readonly<Record<string, string>> },
+  within: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  const status: RunStatus = "waiting";
+  const step = { type: "run", evidence: { status, ...waiting.evidence }, texts: waiting.texts } as const;
+  await deps.ledger.append(lease, runBatch(deps.randomBytes, run, step), within);
+}
+
 /** What the repository forbids, sealed with the run: its decisions can be made again by it (AUD-31). */
 export const forbidTexts = ({ forbid }: Pick<RepositorySettings, "forbid">): Readonly<Record<string, string>> =>
   forbid.length === 0 ? {} : { [repositoryPoliciesField]: JSON.stringify(forbid) };

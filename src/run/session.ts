@@ -1,5 +1,5 @@
 import type { RunBudget, Used } from "../agent/index.ts";
-import type { ActionId, ActionOutcome, ChangeSet, Run } from "../domain/index.ts";
+import type { ActionId, ActionOutcome, ApprovalId, ChangeSet, Run } from "../domain/index.ts";
 import type { RunContext } from "../gateway/index.ts";
 import type { RunLease } from "../ledger/index.ts";
 import type { RepositorySettings } from "../policy/index.ts";
@@ -21,6 +21,10 @@ export type Session = {
   readonly outcomes: ActionOutcome[];
   /** Actions that were not executed because the log failed, until it says so (AUD-53). */
   unrecorded: readonly ActionId[];
+  /** Actions that a person approved before an earlier worker of the run gave it back. */
+  readonly approvedEarlier: Set<ActionId>;
+  /** Questions that this worker has seen wait. */
+  readonly waitingFor: Set<ApprovalId>;
   used: Used;
   /** What its commands have printed (SEC-57). */
   readonly output: OutputMeter;

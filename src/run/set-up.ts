@@ -3,7 +3,7 @@ import { type ActionOutcome, type ChangeSet, CountersignError, cutRedacted, newA
 import { createFingerprints, type RunContext } from "../gateway/index.ts";
 import { protectionOf } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
-import { performAsking } from "./perform-asking.ts";
+import { askedAtOnce, performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { Session } from "./session.ts";
 
@@ -27,6 +27,7 @@ export async function setUp(
     fingerprints: createFingerprints(),
     pages,
     onRecordedChange: () => undefined,
+    ...askedAtOnce(session.context),
   };
   const proposed = {
     actionId: newActionId(deps),

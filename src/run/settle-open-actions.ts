@@ -29,13 +29,41 @@ export async function settleOpenActions(
   lease: RunLease,
   cause: CancelCause,
 ): Promise<number> {
+  return settleAll(deps, run, lease, { cause, open: await openActions(deps, run) });
+}
+
+/**
+ * The same of a run that is gone on with: what a person was asked about goes on waiting, and a yes that nobody has taken up is kept
+ * for whoever takes the run up again (AUD-6).
+ */
+export async function settleCutOffActions(
+  deps: RunDeps,
+  run: Pick<Run, "runId" | "traceId" | "attempt">,
+  lease: RunLease,
+  cause: CancelCause,
+): Promise<number> {
+  const open = (await openActions(deps, run)).filter(({ state }) => !isAsked.has(state));
+  return settleAll(deps, run, lease, { cause, open });
+}
+
+const isAsked: ReadonlySet<ActionState> = new Set<ActionState>(["approval_pending", "approval_granted"]);
+
+async function openActions(deps: RunDeps, run: Pick<Run, "runId">): Promise<readonly OpenAction[]> {
   const rows = await deps.store.db
     .selectFrom("actions")
     .select(["action_id as actionId", "tool", "state", "try"])
     .where("run_id", "=", run.runId)
     .where("state", "not in", [...statesAtRest])
     .execute();
-  const open = rows.filter((row) => !mayStandOnGithub(deps, row));
+  return rows.filter((row) => !mayStandOnGithub(deps, row));
+}
+
+async function settleAll(
+  deps: RunDeps,
+  run: Pick<Run, "runId" | "traceId" | "attempt">,
+  lease: RunLease,
+  { cause, open }: { readonly cause: CancelCause; readonly open: readonly OpenAction[] },
+): Promise<number> {
   const entries = open.flatMap((one) => stepsToRest(one, cause).map((step) => stepEntry(run, one, step)));
   if (entries.length > 0) await deps.ledger.append(lease, { entries, sealed: [] });
   return open.length;

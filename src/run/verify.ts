@@ -8,7 +8,7 @@ import {
 } from "../domain/index.ts";
 import { createFingerprints, perform, type RunContext } from "../gateway/index.ts";
 import type { Workspace } from "../workspace/index.ts";
-import { gatewayDeps } from "./perform-asking.ts";
+import { askedAtOnce, gatewayDeps } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
@@ -37,6 +37,7 @@ export async function verify(
     fingerprints: createFingerprints(),
     pages,
     onRecordedChange: () => undefined,
+    ...askedAtOnce(session.context),
   };
   const proposed = {
     actionId: newActionId(deps),

@@ -1,5 +1,8 @@
 import {
+  type Conversation,
   type LoopDeps,
+  type LoopEnd,
+  type Message,
   openConversation,
   openingMessages,
   type PlacedCall,
@@ -10,14 +13,30 @@ import {
   type Turn,
   type UntrustedText,
   untrusted,
+  withTurn,
 } from "../agent/index.ts";
-import { type ActionOutcome, cutRedacted, isCountersignError, newActionId, type StopReason } from "../domain/index.ts";
-import { createFingerprints, modelTools, type RunContext, unrecordedOutcome } from "../gateway/index.ts";
+import {
+  type ActionId,
+  type ActionOutcome,
+  cutRedacted,
+  isCountersignError,
+  newActionId,
+  type StopReason,
+} from "../domain/index.ts";
+import {
+  createFingerprints,
+  type Fingerprints,
+  modelTools,
+  type RunContext,
+  takeUp,
+  unrecordedOutcome,
+} from "../gateway/index.ts";
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { cancelUnrecorded } from "./log-failed.ts";
 import { isBeforeEffect, isHalt, isLogOut, noteOutage } from "./outage.ts";
-import { performAsking } from "./perform-asking.ts";
+import { gatewayDeps, performAsking } from "./perform-asking.ts";
+import { placeOf, type Resumed } from "./resume.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { runBatch } from "./run-record.ts";
 import { reservedOutputTokens, type Session } from "./session.ts";
@@ -35,22 +54,32 @@ export type WorkEnd = {
 /** Taken where neither the model's server nor `operator.json` tells how much the model can read (ACI-83). */
 const assumedContextTokens = 128_000;
 
-/** Lets the model work in the checkout until an end. What stops it from outside is an end too: the work is kept. */
+/** A person was asked elsewhere: nobody works on the run until there is an answer. */
+export type Waiting = { readonly kind: "waiting" };
+
+/**
+ * Lets the model work in the checkout until an end, or until it waits for a person; `resumed` is where an earlier worker left it.
+ * What stops it from outside is an end too: the work is kept.
+ */
 export async function work(
   deps: RunDeps,
   session: Session,
-  workspace: Workspace,
+  { workspace, resumed }: { readonly workspace: Workspace; readonly resumed: Resumed | null },
   signal: AbortSignal,
-): Promise<WorkEnd> {
-  const opening = openingMessages(deps, { ...session.issue, verifyCommand: verifyCommandText(session) });
+): Promise<WorkEnd | Waiting> {
+  const task = { ...session.issue, verifyCommand: verifyCommandText(session) };
+  const opening = resumed?.opening ?? openingMessages(deps, task);
   try {
     await using pages = await deps.openPages(session.run.runId);
     const fingerprints = createFingerprints();
-    const loop = loopDeps(deps, session, { ...session.context, workspace, fingerprints, pages });
+    if (resumed !== null) await recallFiles(fingerprints, workspace, resumed);
+    const context = { ...session.context, workspace, fingerprints, pages };
+    const loop = loopDeps(deps, session, { context, opening, begun: resumed?.begun ?? new Map() });
     const tools = modelTools(deps.catalogue).map(({ function: tool }) => tool);
-    const end = await runLoop(loop, openConversation(tools, opening), signal);
+    const end =
+      endedEarlier(resumed) ?? (await runLoop(loop, goneOnWith(openConversation(tools, opening), resumed), signal));
     const stopReason = stopReasonOf(end);
-    if (stopReason === null) throw new Error("the loop waits for an approval although it is asked for at once");
+    if (stopReason === null) return { kind: "waiting" };
     const isSaid = end.kind === "finished" || end.kind === "nothing_to_do";
     return {
       stopReason,
@@ -63,6 +92,34 @@ export async function work(
     return endOfError(error, signal);
   }
 }
+
+/** The end that the last saved turn came to: its worker was lost before it could tell. */
+function endedEarlier(resumed: Resumed | null): LoopEnd | null {
+  const last = resumed?.turns.at(-1);
+  return last?.kind === "ended" ? last.end : null;
+}
+
+/** The conversation made anew from the saved turns; an answer whose turn was cut off is gone on with and not asked for again. */
+function goneOnWith(opened: Conversation, resumed: Resumed | null): Conversation {
+  if (resumed === null) return opened;
+  const conversation = resumed.turns.reduce(withTurn, opened);
+  if (resumed.pending === null || conversation.pending !== null) return conversation;
+  return { ...conversation, pending: { ...resumed.pending, results: [] } };
+}
+
+/** A file counts as read where its bytes are still those that were read; what an action changed is the run's own (ACI-39). */
+async function recallFiles(fingerprints: Fingerprints, workspace: Workspace, resumed: Resumed): Promise<void> {
+  for (const { actionId, changeSet } of resumed.recorded) {
+    const by = { tool: "an earlier action", actionId, turn: 0 };
+    for (const change of changeSet.changes) fingerprints.noteChange(change, by);
+  }
+  for (const { path, sha256 } of resumed.remembered) {
+    const read = await workspace.readFile(path, largestRecalledBytes);
+    if (read.kind === "file" && read.sha256 === sha256) fingerprints.remember(path, sha256, read.bytes);
+  }
+}
+
+const largestRecalledBytes = 64 * 1024 * 1024;
 
 /** An error or an abort as the end of the proposing. */
 export function endOfError(thrown: unknown, signal: AbortSignal): WorkEnd {
@@ -95,7 +152,14 @@ function verifyCommandText({ settings }: Session): UntrustedText | null {
 
 type WorkContext = RunContext & { readonly workspace: Workspace };
 
-function loopDeps(deps: RunDeps, session: Session, context: WorkContext): LoopDeps {
+type LoopPlace = {
+  readonly context: WorkContext;
+  readonly opening: readonly Message[];
+  readonly begun: Resumed["begun"];
+};
+
+function loopDeps(deps: RunDeps, session: Session, place: LoopPlace): LoopDeps {
+  const { context, opening, begun } = place;
   return {
     randomBytes: deps.randomBytes,
     model: deps.model,
@@ -104,9 +168,12 @@ function loopDeps(deps: RunDeps, session: Session, context: WorkContext): LoopDe
     contextTokens: deps.operator.model.contextTokens ?? assumedContextTokens,
     maxOutputTokens: reservedOutputTokens,
     toolPlaces: toolPlaces(deps),
-    perform: (call, signal) => performCall(deps, session, context, { call, signal }),
+    perform: (call, signal) => {
+      const actionId = begun.get(placeOf(call)) ?? null;
+      return performCall(deps, session, context, { call, actionId, signal });
+    },
     saveResponse: (stored) => saveResponse(deps, session, stored),
-    saveTurn: (turn) => saveTurn(deps, session, turn),
+    saveTurn: (turn) => saveTurn(deps, session, turn, opening),
     treeFingerprint: () => context.workspace.fingerprint(),
     hasChanges: () => Promise.resolve(session.recorded.some(({ changeSet }) => changeSet.changes.length > 0)),
   };
@@ -118,6 +185,26 @@ function toolPlaces(deps: RunDeps): ReadonlyMap<string, ToolPlace> {
 }
 
 async function performCall(
+  deps: RunDeps,
+  session: Session,
+  context: RunContext,
+  {
+    call,
+    actionId,
+    signal,
+  }: { readonly call: PlacedCall; readonly actionId: ActionId | null; readonly signal: AbortSignal },
+): Promise<ActionOutcome> {
+  const recovery = { ...gatewayDeps(deps), store: deps.store, keys: deps.keys };
+  const outcome = await (actionId === null
+    ? propose(deps, session, context, { call, signal })
+    : takeUp(recovery, context, actionId, signal));
+  if (outcome.state === "approval_pending" && outcome.approvalId !== null) session.waitingFor.add(outcome.approvalId);
+  session.outcomes.push(outcome);
+  deps.onEvent({ kind: "action", outcome });
+  return outcome;
+}
+
+function propose(
   deps: RunDeps,
   session: Session,
   context: RunContext,
@@ -134,15 +221,12 @@ async function performCall(
     call: place,
     compensates: null,
   } as const;
-  const outcome = await performAsking(deps, context, proposed, signal).catch((error: unknown) => {
+  return performAsking(deps, context, proposed, signal).catch((error: unknown) => {
     noteOutage(deps, name, error);
     if (!isBeforeEffect(error)) throw error;
     session.unrecorded = [...session.unrecorded, proposed.actionId];
     return unrecordedOutcome(deps, context, proposed);
   });
-  session.outcomes.push(outcome);
-  deps.onEvent({ kind: "action", outcome });
-  return outcome;
 }
 
 const longestName = 128;
@@ -166,17 +250,19 @@ async function saveResponse(deps: RunDeps, session: Session, { turn, response }:
   await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
 }
 
-/** The turn as taken, durable before the next model call. */
-async function saveTurn(deps: RunDeps, session: Session, turn: Turn): Promise<void> {
-  session.used = {
-    turns: session.used.turns + 1,
-    inputTokens: session.used.inputTokens + turn.usage.inputTokens + turn.discarded.inputTokens,
-    outputTokens: session.used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
-  };
+/** The turn as taken, durable before the next model call. One that waits is saved again, and counted, when it comes to its end. */
+async function saveTurn(deps: RunDeps, session: Session, turn: Turn, opening: readonly Message[]): Promise<void> {
+  const isWaiting = turn.kind === "waiting";
+  if (!isWaiting)
+    session.used = {
+      turns: session.used.turns + 1,
+      inputTokens: session.used.inputTokens + turn.usage.inputTokens + turn.discarded.inputTokens,
+      outputTokens: session.used.outputTokens + turn.usage.outputTokens + turn.discarded.outputTokens,
+    };
   const evidence = { turn: turn.number, answered: false, end: turn.kind, resultCount: turn.results.length };
   await settleUnrecorded(deps, session);
-  const step = { type: "turn", evidence, texts: { turn: JSON.stringify(turn) } } as const;
-  await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, step));
+  const texts = { turn: JSON.stringify(turn), ...(isWaiting ? { opening: JSON.stringify(opening) } : {}) };
+  await deps.ledger.append(session.lease, runBatch(deps.randomBytes, session.run, { type: "turn", evidence, texts }));
 }
 
 /** Throws while the log is not back. */

@@ -226,6 +226,16 @@ type ApprovalsTable = {
   /** What the approval is bound to (AUD-35). */
   bindings: Json<JsonObject>;
   expires_at: Time;
+  /** The action that puts the question as a comment; null where it is asked on the terminal. */
+  question_action_id: ActionId | null;
+};
+/** The first answer to a question; there is no second (AUD-39). */
+type ApprovalAnswersTable = {
+  approval_id: Fixed<ApprovalId>;
+  answer: Fixed<"granted" | "refused" | "expired">;
+  /** Of the comment that answered; null on the terminal and for the run clock. */
+  delivery_id: Fixed<string | null>;
+  answered_at: Fixed<string>;
 };
 /** An approval is used once: a second row is refused (AUD-36). */
 type ApprovalUsesTable = { approval_id: Fixed<ApprovalId>; action_id: Fixed<ActionId> };
@@ -270,6 +280,7 @@ export type Database = {
   policy_sets: PolicySetsTable;
   approvals: ApprovalsTable;
   approval_uses: ApprovalUsesTable;
+  approval_answers: ApprovalAnswersTable;
   span_outbox: SpanOutboxTable;
   trace_start: TraceStartTable;
 };

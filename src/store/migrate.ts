@@ -7,10 +7,11 @@ import { first } from "./migrations/first.ts";
 import { fourth } from "./migrations/fourth.ts";
 import { second } from "./migrations/second.ts";
 import { seventh } from "./migrations/seventh.ts";
+import { sixth } from "./migrations/sixth.ts";
 import { third } from "./migrations/third.ts";
 
 /** Forward only, in this order, never edited once released: a change is a new one. */
-const migrations = [first, second, third, fourth, fifth, seventh, eighth] as const;
+const migrations = [first, second, third, fourth, fifth, sixth, seventh, eighth] as const;
 
 /**
  * Brings the schema up to date in one transaction under an advisory lock, so that processes starting together do it once.

@@ -156,6 +156,16 @@ describe("an approval on the terminal", () => {
       await expectSuperseded(question, "content", deps);
     });
 
+    it("where what the setup makes again is made by another command (AUD-66)", async () => {
+      workspace = createFakeWorkspace({ "tool.sh": "echo hello" });
+      run = await gateway.newRun(workspace);
+      const deps = { ...gateway.deps, authorize: commandsByApproval };
+      const question = await perform(deps, run, aCall(run, "run_command", { command: "./tool.sh" }), never);
+      run = { ...run, settings: { ...run.settings, setupCommand: "npm ci" } };
+
+      await expectSuperseded(question, "content", deps);
+    });
+
     it.each([{ binding: "policySetDigest" }, { binding: "schemaDigest" }, { binding: "repositoryPolicyDigest" }])(
       "where the $binding changed",
       async ({ binding }) => {

@@ -4,6 +4,7 @@ import { createIntake, type IntakeDeps, intakeTimes } from "../../src/intake/ind
 import type { Ledger } from "../../src/ledger/index.ts";
 import { parseOperatorSettings } from "../../src/policy/index.ts";
 import type { Store } from "../../src/store/index.ts";
+import { loadStandard } from "./policy-requests.ts";
 import type { TestLedger } from "./test-ledger.ts";
 
 export const webhookSecret = "a webhook secret of more than 32 bytes";
@@ -28,6 +29,8 @@ export function operatorWith({ caps = {}, ...settings }: { readonly caps?: objec
   );
 }
 
+const policies = await loadStandard();
+
 /** All that intake needs: a real store and ledger, a GitHub in which `ada` may write, nothing sent anywhere. */
 export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held.ledger): IntakeDeps {
   return {
@@ -43,6 +46,7 @@ export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held
       issue: async () => ({ isOpen: true, labels: ["countersign"] }),
     },
     ownApp,
+    policies,
     times: intakeTimes,
     health: async () => ({ isReady: true, facts: {} }),
     onTrouble: () => undefined,

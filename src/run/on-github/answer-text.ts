@@ -48,6 +48,21 @@ const told: Partial<Readonly<Record<DeliveryCode, Told>>> = {
     remedy:
       "see why with `countersign runs list`, then wait until its minutes have gone by, or let the operator raise it",
   },
+  approval_unknown: { cause: "there is no approval of that id here", remedy: "copy the command from the question" },
+  approval_foreign: {
+    cause: "that approval belongs to another issue",
+    remedy: "answer below the question that you mean",
+  },
+  approval_answered: { cause: "that approval was answered before", remedy: "there is nothing to do" },
+  approval_expired: {
+    cause: "the time of that approval is over",
+    remedy: "ask for a new run where it is still wanted",
+  },
+  approval_closed: { cause: "what was asked about is no longer wanted", remedy: "there is nothing to do" },
+  approval_forbidden: {
+    cause: "the policy of this Countersign does not let you answer it",
+    remedy: "let another person who may write answer",
+  },
   command_unknown: { cause: "that is no command", remedy: "see the commands below" },
   command_unreadable: { cause: "the comment is too long to find the command in it", remedy: "write it alone" },
   command_later: { cause: "that command is not there yet", remedy: "see the commands below" },
@@ -60,6 +75,7 @@ const commands = [
   "- `/countersign fix` on an issue starts a run; so does the label `countersign`",
   "- `/countersign retry` starts a new one",
   "- `/countersign stop` stops the run under way",
+  "- `/countersign approve <id>` and `/countersign deny <id> [reason]` answer a question of a run's",
   "- `/countersign help` shows this",
 ];
 
@@ -69,7 +85,9 @@ const asksForHelp: readonly DeliveryCode[] = ["help", "command_unknown", "comman
 export function answerText({ code, runId, commandCount, id }: Redacted<AnswerFacts>): string {
   const known = told[code];
   const lines = [
-    known === undefined ? "**Countersign** takes these commands:" : `**Countersign** started nothing: ${known.cause}.`,
+    known === undefined
+      ? "**Countersign** takes these commands:"
+      : `**Countersign** ${code.startsWith("approval_") ? "changed" : "started"} nothing: ${known.cause}.`,
     ...(known === undefined ? [] : ["", `What to do: ${known.remedy}.`]),
     ...(runId === null ? [] : ["", `The run is ${ownInCode(runId)}: ${ownInCode(`countersign runs show ${runId}`)}`]),
     ...(code === "explain_on_command_line" && id !== null ? ["", ownInCode(`countersign policy explain ${id}`)] : []),

@@ -1,6 +1,6 @@
 import { recordSpooled } from "../log-failed.ts";
 import { recordHandOver } from "../run-record.ts";
-import { settleOpenActions } from "../settle-open-actions.ts";
+import { settleCutOffActions } from "../settle-open-actions.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 
@@ -17,7 +17,7 @@ export type HandOverCause = "shutdown" | "log_failed";
 export async function handOver(deps: GithubRunDeps, { row, lease }: GithubJob, cause: HandOverCause): Promise<void> {
   const run = { runId: row.run_id, traceId: row.trace_id, attempt: row.attempt };
   await recordSpooled(deps, run, lease);
-  await settleOpenActions(deps, run, lease, cause === "shutdown" ? "shutdown" : "log_failed_before");
+  await settleCutOffActions(deps, run, lease, cause === "shutdown" ? "shutdown" : "log_failed_before");
   const queue = await deps.store.queue();
   await recordHandOver(deps, { run, lease, cause }, async (tx) => {
     await queue.enqueue(tx, runJob, { runId: run.runId }, { key: run.runId });

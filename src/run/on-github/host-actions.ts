@@ -7,7 +7,7 @@ import {
   newActionId,
   statesAtRest,
 } from "../../domain/index.ts";
-import { perform, type RunContext, reconcileOpen } from "../../gateway/index.ts";
+import { perform, type RunContext, reconcileOpen, takeUp } from "../../gateway/index.ts";
 import { readActionTexts } from "../../ledger/index.ts";
 import { isHalt, noteOutage } from "../outage.ts";
 import { gatewayDeps } from "../perform-asking.ts";
@@ -17,7 +17,13 @@ import type { GithubJob } from "./github-job.ts";
 /** What a write to GitHub came to. `code`: GitHub's refusal by our name for it, or `policy_denied` and the like. */
 export type HostWrite =
   | { readonly kind: "done"; readonly result: JsonObject; readonly outcome: ActionOutcome }
-  | { readonly kind: "not_done" | "unknown"; readonly code: string; readonly reason: string; readonly remedy: string };
+  /** `waiting`: a person is asked whether it may be done. */
+  | {
+      readonly kind: "not_done" | "unknown" | "waiting";
+      readonly code: string;
+      readonly reason: string;
+      readonly remedy: string;
+    };
 
 /**
  * Proposes one of the host's writes to GitHub and takes it to its end; one that is halted before it starts is not done.
@@ -26,11 +32,11 @@ export type HostWrite =
 export async function writeAsHost(
   deps: RunDeps,
   context: RunContext,
-  { tool, args }: { readonly tool: string; readonly args: JsonObject },
+  { tool, args, actionId }: { readonly tool: string; readonly args: JsonObject; readonly actionId?: ActionId },
   signal: AbortSignal,
 ): Promise<HostWrite> {
   const proposed = {
-    actionId: newActionId(deps),
+    actionId: actionId ?? newActionId(deps),
     runId: context.runId,
     principal: { kind: "system" },
     tool,
@@ -55,12 +61,38 @@ function asHostWrite(outcome: ActionOutcome): HostWrite {
   const code = typeof errorCode === "string" ? errorCode : (outcome.refusal?.code ?? outcome.state);
   const rules = outcome.decision?.policyIds.join(", ") ?? "";
   const reason = outcome.refusal?.received ?? `${outcome.tool} ended ${outcome.state}`;
+  const kind = outcome.state === "approval_pending" ? "waiting" : "not_done";
   return {
-    kind: outcome.status === "unknown" ? "unknown" : "not_done",
+    kind: outcome.status === "unknown" ? "unknown" : kind,
     code,
     reason: outcome.state === "denied" ? `${outcome.tool} was denied by ${rules}` : reason,
     remedy: isErrorCode(code) ? errorCatalogue[code].remedy : (outcome.refusal?.remedy ?? ""),
   };
+}
+
+/**
+ * Goes on with a write about which a person was asked: null where nobody was, or where what was asked about is no longer what would be
+ * written, so that it may be proposed and asked about anew.
+ */
+export async function takeUpAsked(
+  deps: RunDeps,
+  context: RunContext,
+  tool: string,
+  signal: AbortSignal,
+): Promise<HostWrite | null> {
+  const asked = await deps.store.db
+    .selectFrom("approvals")
+    .innerJoin("actions", "actions.action_id", "approvals.action_id")
+    .select("actions.action_id as actionId")
+    .where("approvals.run_id", "=", context.runId)
+    .where("actions.tool", "=", tool)
+    .orderBy("actions.first_index", "desc")
+    .executeTakeFirst();
+  if (asked === undefined) return null;
+  const recovery = { ...gatewayDeps(deps), store: deps.store, keys: deps.keys };
+  const outcome = await takeUp(recovery, context, asked.actionId, signal);
+  deps.onEvent({ kind: "action", outcome });
+  return outcome.state === "approval_superseded" || outcome.state === "cancelled" ? null : asHostWrite(outcome);
 }
 
 const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorCatalogue, code);
@@ -114,7 +146,7 @@ async function openWrites({ store, catalogue }: RunDeps, { runId }: Pick<RunCont
   return open.filter(({ tool }) => tool !== null && catalogue.get(tool)?.group === "publish");
 }
 
-/** What stands on GitHub for a run by the record alone: the results of its writes, oldest first. */
+/** What stands on GitHub for a run by the record alone: the results of its writes, oldest first. Questions are no part of it. */
 export async function standingWrites(
   deps: RunDeps,
   { runId }: Pick<RunContext, "runId">,
@@ -125,6 +157,11 @@ export async function standingWrites(
     .select(["action_id as actionId", "state"])
     .where("run_id", "=", runId)
     .where("tool", "=", tool)
+    .where(({ exists, not, selectFrom }) =>
+      not(
+        exists(selectFrom("approvals").select("approval_id").whereRef("question_action_id", "=", "actions.action_id")),
+      ),
+    )
     .orderBy("first_index")
     .execute();
   const standing = rows.filter(({ state }) => state === "succeeded" || state === "reconciled_applied");

@@ -5,6 +5,7 @@ import { runJob } from "./hand-over.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { type Busy, isAbandoned, whatIsFull } from "./take-run.ts";
 import { tellWaiting } from "./tell-waiting.ts";
+import { lookAtQuestions } from "./wait-for-answers.ts";
 import { type WorkedOn, workOnRun } from "./work-on-run.ts";
 
 /** Until a run is asked about again whose repository or installation has as many as it may have. */
@@ -48,6 +49,10 @@ async function workInPlace(deps: GithubRunDeps, places: Places, runId: RunId, si
   const row = await readRow(deps, runId);
   if (row === undefined || row.status === "completed" || row.installation_id === null) return { kind: "over" };
   if (row.stop_requested_at !== null) return await workOnRun(deps, runId, signal);
+  if (row.status === "waiting") {
+    await lookAtQuestions(deps, runId);
+    return { kind: "waiting" };
+  }
   const why = (await deps.whyNoneTaken?.()) ?? null;
   if (why !== null) return { kind: "busy", waitsFor: { kind: why } };
   using place = places.take(row.installation_id);
@@ -71,15 +76,15 @@ const readRow = ({ store }: GithubRunDeps, runId: RunId) =>
     .where("run_id", "=", runId)
     .executeTakeFirst();
 
-/** Puts runs back on the queue that nobody works on: their worker is gone, or their job is. */
+/** Puts runs back on the queue that nobody works on: their worker is gone, or their job is. Of one that waits, what is due is looked at. */
 async function bringBack(deps: GithubRunDeps): Promise<void> {
   const rows = await deps.store.db
     .selectFrom("runs")
     .select(["run_id", "status", "lease_owner", "lease_expires_at"])
-    .where("status", "in", ["queued", "in_progress"])
+    .where("status", "in", ["queued", "waiting", "in_progress"])
     .where("installation_id", "is not", null)
     .execute();
-  const left = rows.filter((row) => row.status === "queued" || isAbandoned(deps, row));
+  const left = rows.filter((row) => row.status !== "in_progress" || isAbandoned(deps, row));
   for (const { run_id } of left) await comeAgain(deps, run_id, 0);
 }
 

@@ -67,7 +67,7 @@ export async function prepareOnGithub(
     base: opened.base,
     ...read,
     startedAtMs: job.startedAtMs,
-    approvalChannel: "none",
+    approvalChannel: "github",
     deliveryId: job.row.delivery_id,
     onPhase,
   });

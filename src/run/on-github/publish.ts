@@ -7,7 +7,7 @@ import type { RunDeps } from "../run-deps.ts";
 import type { RunReport } from "../run-report.ts";
 import type { Session } from "../session.ts";
 import type { GithubJob } from "./github-job.ts";
-import { type HostWrite, standingWrites, writeAsHost } from "./host-actions.ts";
+import { type HostWrite, standingWrites, takeUpAsked, writeAsHost } from "./host-actions.ts";
 import { type Closed, closed } from "./last-gate.ts";
 
 /** All that is needed to publish one change set as one pull request. */
@@ -35,6 +35,9 @@ export type Published = { readonly kind: "published"; readonly pullRequest: NonN
 /** From where a run publishes: its branch, and what the gateway is to know of the host's own actions. */
 export type Publisher = Pick<GithubJob, "branch" | "context">;
 
+/** A person is asked about one of the writes: the same is published once there is an answer. */
+export type AskedBefore = { readonly kind: "waiting" };
+
 /** Closed with what stands on GitHub by then. */
 export type Unpublished = Closed & { readonly branch: string | null };
 
@@ -47,7 +50,7 @@ export async function publish(
   job: Publisher,
   publication: Publication,
   signal: AbortSignal,
-): Promise<Published | Unpublished> {
+): Promise<Published | Unpublished | AskedBefore> {
   const { repositoryPolicies } = publication;
   const gate = await passGate(deps, publication.session, { ...publication, texts: textsOf(job, publication) });
   if (gate.kind === "refused") {
@@ -89,6 +92,8 @@ async function once(
 ): Promise<HostWrite | { readonly kind: "done"; readonly result: JsonObject }> {
   const result = (await standingWrites(deps, context, tool)).results.at(-1);
   if (result !== undefined) return { kind: "done", result };
+  const asked = await takeUpAsked(deps, context, tool, signal);
+  if (asked !== null) return asked;
   return writeAsHost(deps, context, { tool, args: toArguments() }, signal);
 }
 
@@ -123,7 +128,11 @@ const openArguments = ({ branch }: Publisher, { base, title, body, draft }: Publ
 });
 
 /** How a refused write ends the run: rules and rights are for a person, all else may be tried again (GH-88, GH-113). */
-function notPublished(write: Exclude<HostWrite, { readonly kind: "done" }>, branch: string | null): Unpublished {
+function notPublished(
+  write: Exclude<HostWrite, { readonly kind: "done" }>,
+  branch: string | null,
+): Unpublished | AskedBefore {
+  if (write.kind === "waiting") return { kind: "waiting" };
   const isHalted = write.kind === "not_done" && (write.code === "PAUSED" || write.code === "ABORTED");
   const isForPerson = write.kind === "unknown" || !retryable.has(write.code);
   const standing = branch === null ? "" : `; the branch \`${branch}\` stands`;

@@ -15,7 +15,7 @@ export type Reporter = {
   /** The reaction and the comment; what follows does not wait for them. */
   readonly begin: () => void;
   /** The comment is brought to this as soon as the edit before is through; what was meanwhile is left out. */
-  readonly show: (facts: Partial<Pick<StatusFacts, "base" | "limits" | "used" | "phase">>) => void;
+  readonly show: (facts: Partial<Pick<StatusFacts, "base" | "limits" | "used" | "phase" | "waitingFor">>) => void;
   /** Until the writes so far are through. Throws where one of them could not be recorded. */
   readonly settled: () => Promise<void>;
   /** The last edit; a comment that a person deleted is made once anew. */
@@ -95,6 +95,7 @@ function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob, outages: n
     outageCount: outages,
     base: null,
     phase,
+    waitingFor: [],
     used: { turns: 0, inputTokens: 0, outputTokens: 0 },
     limits: null,
     publicUrl: deps.publicUrl,

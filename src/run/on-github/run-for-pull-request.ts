@@ -95,6 +95,7 @@ async function publishJudged(deps: PublishingDeps, target: Target, ended: Ended,
     deps.onEvent(event);
   };
   const published = await publish({ ...deps, onEvent }, publisher, publication, lost);
+  if (published.kind === "waiting") throw new Error("a write of the host's own waits for an approval at the terminal");
   if (published.kind === "closed") {
     if (published.remedy !== "") deps.onEvent({ kind: "notice", text: `what to do: ${published.remedy}` });
     return unpublished(verdict, published);

@@ -4,6 +4,7 @@ import type { RunPhase } from "../run-deps.ts";
 import type { RunReport, WithheldChange } from "../run-report.ts";
 import { cappedList, count, inCode, inDigits, inSeconds, ownInCode } from "./markdown.ts";
 import { type NotDone, notDoneText } from "./not-done.ts";
+import type { WaitingQuestion } from "./put-questions.ts";
 
 /** What the status comment says of a run; all of it known to the host (GH-42, GH-45). */
 export type StatusFacts = {
@@ -18,6 +19,8 @@ export type StatusFacts = {
   /** Null until GitHub has told it. */
   readonly base: { readonly branch: string; readonly sha: string } | null;
   readonly phase: RunPhase;
+  /** Questions that wait for a person; empty while the run goes on. */
+  readonly waitingFor: readonly Pick<WaitingQuestion, "approvalId" | "tool" | "expiresAt">[];
   readonly used: { readonly turns: number; readonly inputTokens: number; readonly outputTokens: number };
   /** Null until the settings have been read. */
   readonly limits: Budget | null;
@@ -79,8 +82,11 @@ function underWay(facts: Redacted<StatusFacts>): readonly string[] {
           `- left at most: ${count(Math.max(0, limits.turns - used.turns), "turn")} within ${count(limits.minutes, "minute")}`,
         ];
   return [
-    `**Countersign** is ${phases[facts.phase]}.`,
+    facts.waitingFor.length > 0
+      ? "**Countersign** waits for a person's answer."
+      : `**Countersign** is ${phases[facts.phase]}.`,
     "",
+    ...facts.waitingFor.flatMap(waitingText),
     `- asked for by ${inCode(facts.requestedBy)}`,
     ...(base === null ? [] : [`- base: ${inCode(base.branch)} at ${ownInCode(base.sha)}`]),
     `- spent: ${spentText(facts)}`,
@@ -90,6 +96,10 @@ function underWay(facts: Redacted<StatusFacts>): readonly string[] {
     `- to stop it: ${howToStop(facts)}`,
   ];
 }
+
+const waitingText = ({ approvalId, tool, expiresAt }: Redacted<StatusFacts>["waitingFor"][number]): readonly string[] => [
+  `- waits until ${ownInCode(expiresAt)} for a yes to ${inCode(tool)}: ${ownInCode(`/countersign approve ${approvalId}`)} or ${ownInCode(`/countersign deny ${approvalId}`)}`,
+];
 
 const outageText = ({ outageCount }: Redacted<StatusFacts>): readonly string[] =>
   outageCount === 0 ? [] : [`- begun anew ${count(outageCount, "time")} after the log could not be written`];

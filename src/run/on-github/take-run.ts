@@ -15,6 +15,8 @@ export type Taking =
   | { readonly kind: "taken"; readonly row: RunRow; readonly lease: RunLease; readonly isGivenUp: boolean }
   /** It has ended, or there is no such run. */
   | { readonly kind: "over" }
+  /** A person is asked, and nobody works on it. */
+  | { readonly kind: "waiting" }
   /** A worker that lives has it until then. */
   | { readonly kind: "held"; readonly until: string }
   | Busy;
@@ -34,7 +36,8 @@ export type WaitsFor =
 export async function takeRun(deps: GithubRunDeps, runId: RunId): Promise<Taking> {
   const row = await deps.store.db.selectFrom("runs").selectAll().where("run_id", "=", runId).executeTakeFirst();
   if (row === undefined || row.status === "completed" || row.installation_id === null) return { kind: "over" };
-  const isTakeOver = row.status !== "queued";
+  if (row.status === "waiting" && row.stop_requested_at === null) return { kind: "waiting" };
+  const isTakeOver = row.status === "in_progress"; // after a wait it is no attempt (GH-35)
   if (!isAbandoned(deps, row)) return { kind: "held", until: row.lease_expires_at ?? "" };
 
   const attempt = row.attempt + (isTakeOver ? 1 : 0);

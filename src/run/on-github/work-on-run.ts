@@ -1,13 +1,17 @@
+import { usedAfter } from "../../agent/index.ts";
 import { CountersignError, isCountersignError, type RunId } from "../../domain/index.ts";
-import { carry, timeLimit } from "../carry.ts";
+import { type Carried, carry, timeLimit } from "../carry.ts";
+import { deciderOf } from "../decide-paths.ts";
 import { holdLease } from "../lease.ts";
 import { recordSpooled } from "../log-failed.ts";
 import { isLogOut, isOutage } from "../outage.ts";
 import { gateRemedy } from "../pass-gate.ts";
+import { askedAbout, type Resumed, readResumed } from "../resume.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { Session } from "../session.ts";
 import { judge } from "../settle.ts";
 import { askGate } from "./ask-gate.ts";
+import { settleCutOffActions } from "../settle-open-actions.ts";
 import { endEarly, finish, type Live } from "./end.ts";
 import { type GithubJob, openJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
@@ -17,10 +21,11 @@ import { type KeptResult, keepResult, readKeptResult } from "./kept-result.ts";
 import { type Closed, closed } from "./last-gate.ts";
 import { closedByError, type PreparedOnGithub, prepareOnGithub } from "./prepare-on-github.ts";
 import { type Asked, isWorthPublishing, publicationOf } from "./publication.ts";
-import { publish } from "./publish.ts";
+import { type Publisher, publish } from "./publish.ts";
 import { openReporter } from "./reporter.ts";
 import { restUntilLogged } from "./rest-until-logged.ts";
 import { type Taking, takeRun } from "./take-run.ts";
+import { waitForAnswers } from "./wait-for-answers.ts";
 import { stopText, watchStop } from "./watch-stop.ts";
 
 const askAgain = "ask again with `/countersign retry`";
@@ -29,6 +34,8 @@ const askAgain = "ask again with `/countersign retry`";
 export type WorkedOn =
   | { readonly kind: "ended" }
   | { readonly kind: "handed_over" }
+  /** A person is asked: an answer, or the end of its time, brings the job again. */
+  | { readonly kind: "waiting" }
   | Exclude<Taking, { readonly kind: "taken" }>;
 
 /**
@@ -42,26 +49,41 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
   if (taking.kind !== "taken") return taking;
   await using held = holdLease(deps, taking.lease, deps.times);
   await using stop = watchStop(deps, runId);
-  const job = await openJob(deps, taking.row, taking.lease);
+  const opened = await openJob(deps, taking.row, taking.lease);
   const known: { live: Live | null } = { live: null };
   try {
     await recordSpooled(deps, { runId, traceId: taking.row.trace_id, attempt: taking.row.attempt }, taking.lease);
-    await reconcileAll(deps, job, held.lost); // before anything asks the record what stands on GitHub
+    await reconcileAll(deps, opened, held.lost); // before anything asks the record what stands on GitHub
+    const resumed = await resume(deps, opened);
+    const job = { ...opened, startedAtMs: opened.startedAtMs - (resumed?.kept?.elapsedMs ?? 0) };
     const live = { job, stop, reporter: await openReporter(deps, job), lost: held.lost };
     known.live = live;
     live.reporter.begin();
-    return taking.isGivenUp ? await endEarly(deps, live, lostTooOften) : await workTaken(deps, live, signal);
+    return taking.isGivenUp ? await endEarly(deps, live, lostTooOften) : await workTaken(deps, live, resumed, signal);
   } catch (error) {
     if (!isLogOut(error) || held.lost.aborted) throw error;
     await known.live?.reporter.settled().catch(() => undefined); // its writes meet the same outage
-    await restUntilLogged(deps, job, error, AbortSignal.any([signal, held.lost]));
+    await restUntilLogged(deps, opened, error, AbortSignal.any([signal, held.lost]));
     return { kind: "handed_over" };
   }
 }
 
 const lostTooOften = closed("failure", "its worker was lost too often, so it was given up", askAgain);
 
-async function workTaken(deps: GithubRunDeps, live: Live, signal: AbortSignal): Promise<WorkedOn> {
+/** A run that has waited for a person is gone on with from its record; what was cut off meanwhile is brought to rest first. */
+async function resume(deps: GithubRunDeps, { row, lease }: GithubJob): Promise<Resumed | null> {
+  const run = { runId: row.run_id, traceId: row.trace_id, attempt: row.attempt };
+  if ((await askedAbout(deps, row.run_id)).length === 0) return null;
+  await settleCutOffActions(deps, run, lease, "crash");
+  return readResumed(deps, row.run_id);
+}
+
+async function workTaken(
+  deps: GithubRunDeps,
+  live: Live,
+  resumed: Resumed | null,
+  signal: AbortSignal,
+): Promise<WorkedOn> {
   const working = AbortSignal.any([signal, live.stop.signal, live.lost]);
   const prepared = await prepareOrClose(deps, live, working);
   live.lost.throwIfAborted();
@@ -72,12 +94,23 @@ async function workTaken(deps: GithubRunDeps, live: Live, signal: AbortSignal): 
     return endEarly(deps, live, prepared);
   }
   const { session, base } = prepared;
+  if (resumed !== null) goOnFrom(session, resumed);
   live.reporter.show({ base, limits: session.run.limits });
   const kept = await readKeptResult(deps, session.run.runId);
-  const ended = kept ?? (await produce(deps, live, session, working));
+  const ended = kept ?? (await produce(deps, live, { session, resumed }, working));
   live.lost.throwIfAborted();
+  if ("kind" in ended) return waitForAnswers(deps, live, session, ended.before);
   if (kept === null && isShutDown(ended, live, signal)) return givenBack(deps, live);
   return conclude(deps, live, prepared, { ...ended, isKept: kept !== null });
+}
+
+/** What an earlier worker of the run had done by the time it asked counts as done by this one. */
+function goOnFrom(session: Session, { recorded, approved, turns, kept }: Resumed): void {
+  session.recorded.push(...recorded);
+  for (const actionId of approved) session.approvedEarlier.add(actionId);
+  const whole = turns.filter(({ kind }) => kind !== "waiting");
+  session.used = whole.reduce(usedAfter, session.used);
+  session.output.usedBytes += kept?.outputBytes ?? 0;
 }
 
 type Prepared = { readonly kind: "prepared" } & PreparedOnGithub;
@@ -110,10 +143,12 @@ function closedByBug(error: unknown): Closed {
 async function produce(
   deps: GithubRunDeps,
   { stop }: Live,
-  session: Session,
+  { session, resumed }: { readonly session: Session; readonly resumed: Resumed | null },
   signal: AbortSignal,
-): Promise<KeptResult> {
-  const result = await carry(deps, session, AbortSignal.any([signal, timeLimit(session)]));
+): Promise<KeptResult | Extract<Carried, { readonly kind: "waiting" }>> {
+  const carried = await carry(deps, session, resumed, AbortSignal.any([signal, timeLimit(deps, session)]));
+  if (carried.kind === "waiting") return carried;
+  const { result } = carried;
   if (result.end.isOutage) throw new CountersignError("LEDGER_UNAVAILABLE", result.end.detail);
   const verdict = await judge(deps, session, result);
   // The gateway may have heard of the wish before the watch did.
@@ -152,11 +187,12 @@ async function conclude(
       ? gate
       : await publish(
           deps,
-          live.job,
+          publisherOf(live, session),
           await publicationOf(deps, askedOf(live.job), { session, base, behindBy: gate.behindBy, result, verdict }),
           live.lost,
         );
   live.lost.throwIfAborted();
+  if (published.kind === "waiting") return waitForAnswers(deps, live, session, result.before);
   if (published.kind === "published") {
     return finish(deps, live, session, { result, verdict, pullRequest: published.pullRequest, remedy: null });
   }
@@ -164,6 +200,12 @@ async function conclude(
   const cause = await causeOf(live, published);
   return finish(deps, live, session, { result, verdict: { ...verdict, conclusion, cause }, pullRequest: null, remedy });
 }
+
+/** What a person approved as it is now may be pushed as well (AUD-21); what else needs a yes is asked for. */
+const publisherOf = ({ job }: Live, session: Session): Publisher => ({
+  branch: job.branch,
+  context: { ...job.context, isPathApproved: deciderOf(session).isApproved, approvalChannel: "github" },
+});
 
 const askedOf = ({ trigger }: GithubJob): Asked => ({
   issue: trigger.item.number,

@@ -53,6 +53,8 @@ function endedWith(text: string): StatusFacts {
     phase: "settle",
     used: { turns: 1, inputTokens: 1, outputTokens: 1 },
     limits: null,
+    outageCount: 0,
+    waitingFor: [],
     publicUrl: null,
     end: {
       ...{ conclusion: "failure", cause: text, remedy: text, pullRequest: null, patchKept: null, durationMs: 1 },

@@ -123,6 +123,7 @@ const statusFacts = (text: string): StatusFacts => ({
   outageCount: 0,
   base: { branch: text, sha: "a".repeat(40) },
   phase: "work",
+  waitingFor: [],
   used: { turns: 1, inputTokens: 1_000, outputTokens: 10 },
   limits: null,
   publicUrl: null,

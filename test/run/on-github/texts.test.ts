@@ -54,6 +54,7 @@ const status: StatusFacts = {
   outageCount: 0,
   base: { branch: hostile, sha: "a".repeat(40) },
   phase: "work",
+  waitingFor: [],
   used: { turns: 1, inputTokens: 1_000, outputTokens: 10 },
   limits: { turns: 10, minutes: 60, inputTokens: 1, outputTokens: 1 },
   publicUrl: null,

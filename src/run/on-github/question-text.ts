@@ -1,0 +1,115 @@
+import {
+  cutRedacted,
+  type JsonObject,
+  type JsonValue,
+  type Redact,
+  type Redacted,
+  redactTexts,
+  showHidden,
+} from "../../domain/index.ts";
+import type { StoredQuestion } from "../../gateway/index.ts";
+import { fenced, inertLine } from "../../github/index.ts";
+import { count, inCode, ownInCode } from "./markdown.ts";
+
+/** What a person is asked on GitHub, all of it from the record (AUD-34). */
+export type QuestionFacts = StoredQuestion & {
+  readonly approvalId: string;
+  readonly actionId: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+};
+
+const fenceCharacters = 2_000;
+
+/** The question as a comment. `redact` sees the whole of what is fenced, before it is cut: half a secret is not found. */
+export function questionText(facts: QuestionFacts, redact: Redact): string {
+  const told = redactTexts(redact, facts);
+  const { approvalId, tool, risk, policyIds, advice, expiresAt } = told;
+  const { text, note } = cut(redact(showHidden(contentOf(facts)).text), facts.actionId);
+  return [
+    `**Countersign** asks for a person's yes: ${effectOf(told)}.`,
+    "",
+    fenced(text, facts.tool === "run_command" ? "sh" : "diff"),
+    ...note,
+    "",
+    `- approval: ${ownInCode(approvalId)}`,
+    `- tool: ${inCode(tool)}, risk: ${inCode(risk)}`,
+    `- asked for by ${policyIds.map(inCode).join(", ")}`,
+    ...Object.entries(advice).map(([id, words]) => `- advice of ${inCode(id)}: ${inertLine(words)}`),
+    `- without an answer until ${ownInCode(expiresAt)} it is not done`,
+    "",
+    `To allow exactly this, once: ${ownInCode(`/countersign approve ${approvalId}`)}`,
+    "",
+    `To refuse it: ${ownInCode(`/countersign deny ${approvalId}`)}, with a reason behind it if you like.`,
+  ].join("\n");
+}
+
+/** In plain words what would be done. */
+function effectOf({ tool, paths, arguments: args }: Redacted<StoredQuestion>): string {
+  const files = paths.slice(0, pathsAtMost).map(inCode).join(", ");
+  const more = paths.length > pathsAtMost ? ` and ${paths.length - pathsAtMost} more` : "";
+  switch (tool) {
+    case "create_file":
+      return `to create the file ${files}`;
+    case "edit_file":
+      return `to change the file ${files}`;
+    case "delete_file":
+      return `to delete the file ${files}`;
+    case "run_command":
+      return "to run this command in the sandbox, on all files as they are now";
+    case "run_tests":
+      return "to run the tests in the sandbox, on all files as they are now";
+    case "push_commit":
+      return `to publish ${count(paths.length, "file")} on the branch ${ownInCode(String(args["branch"]))}: ${files}${more}`;
+    default:
+      return paths.length === 0 ? `to call ${inCode(tool)}` : `to call ${inCode(tool)} on ${files}${more}`;
+  }
+}
+
+const pathsAtMost = 20;
+
+/** The command as it is; of a change its lines with `-` and `+`; else the arguments. */
+function contentOf({ tool, arguments: args }: StoredQuestion): string {
+  switch (tool) {
+    case "run_command":
+      return String(args["command"]);
+    case "create_file":
+      return marked("+", args["content"]);
+    case "edit_file":
+      return editsOf(args).join("\n");
+    case "delete_file":
+      return `- ${String(args["path"])}`;
+    default:
+      return JSON.stringify(args, null, 2);
+  }
+}
+
+function editsOf({ edits }: JsonObject): readonly string[] {
+  if (!Array.isArray(edits)) return [];
+  return (edits as readonly JsonObject[]).flatMap(({ anchor, replacement }) => [
+    marked("-", anchor),
+    ...(replacement === "" ? [] : [marked("+", replacement)]),
+  ]);
+}
+
+const marked = (sign: "+" | "-", text: JsonValue | undefined): string =>
+  String(text ?? "")
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => `${sign}${line}`)
+    .join("\n");
+
+type Cut = { readonly text: Redacted<string>; readonly note: readonly string[] };
+
+function cut(text: Redacted<string>, actionId: string): Cut {
+  const { length } = Array.from(text);
+  if (length <= fenceCharacters) return { text, note: [] };
+  const whole = ownInCode(`countersign audit show ${actionId}`);
+  return {
+    text: cutRedacted(text, fenceCharacters, ""),
+    note: [
+      "",
+      `Cut: ${fenceCharacters} of ${length} characters are shown. Look at all of it with ${whole} before you answer.`,
+    ],
+  };
+}

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ActionState, type Run, statesAtRest } from "../../src/domain/index.ts";
+import { recordPersonsAnswer } from "../../src/gateway/index.ts";
+import { loadRepositorySettings, noRepositoryPolicies, parseOperatorSettings } from "../../src/policy/index.ts";
+import { carry } from "../../src/run/carry.ts";
+import { waitingQuestions } from "../../src/run/on-github/put-questions.ts";
+import { openSession } from "../../src/run/open-session.ts";
+import { askedAbout, readResumed } from "../../src/run/resume.ts";
+import type { RunDeps } from "../../src/run/run-deps.ts";
+import { settleCutOffActions } from "../../src/run/settle-open-actions.ts";
+import { createFakeWorkspace, type FakeWorkspace } from "../support/fake-workspace.ts";
+import { never, openTestGateway, type TestGateway } from "../support/gateway.ts";
+import { anAnswer, type WrittenCall } from "../support/loop.ts";
+import { visibleText } from "../support/texts.ts";
+
+const finished: readonly WrittenCall[] = [["finish", { summary: "what was wrong", title: "Mend it" }]];
+/** Two questions in one turn, and an edit between them that needs what was read before. */
+const inOrder: readonly (readonly WrittenCall[])[] = [
+  [["read_file", { path: "value.txt" }]],
+  [
+    ["create_file", { path: "package.json", content: "{}" }],
+    ["edit_file", { path: "value.txt", edits: [{ anchor: "one", replacement: "two" }] }],
+    ["create_file", { path: "package-lock.json", content: "{}" }],
+  ],
+  finished,
+];
+/** The same with one question. */
+const oneQuestion = [inOrder[0] ?? [], (inOrder[1] ?? []).slice(0, 2), finished];
+/** Two questions among reads that are made side by side. */
+const sideBySide: readonly (readonly WrittenCall[])[] = [
+  [
+    ["read_file", { path: "value.txt" }],
+    ["read_file", { path: "asked-1.txt" }],
+    ["read_file", { path: "asked-2.txt" }],
+  ],
+  [["edit_file", { path: "asked-2.txt", edits: [{ anchor: "b", replacement: "c" }] }]],
+  finished,
+];
+const base = { "value.txt": "one\n", "asked-1.txt": "a\n", "asked-2.txt": "b\n" };
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await openTestGateway();
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** `cutAt`: the append at which the process of the worker ends, once. */
+async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: number | null) {
+  const context = await gateway.newRun(null);
+  const { runId, traceId, lease } = context;
+  const operator = parseOperatorSettings("{}", "operator.json");
+  const settings = await loadRepositorySettings({ paths: [], read: () => Promise.resolve(null) }, operator);
+  const workspaces: FakeWorkspace[] = [];
+  const world = { appends: 0, asked: 0 };
+  const append: RunDeps["ledger"]["append"] = (...batch) => {
+    world.appends += 1;
+    if (world.appends === cutAt) return Promise.reject(new Error("cut off"));
+    return gateway.deps.ledger.append(...batch);
+  };
+  const authorize: RunDeps["policies"]["authorize"] = (requests, policies) => {
+    const decision = gateway.policies.authorize(requests, policies);
+    const isAsked = requests.some(
+      ({ tool, path, approved }) => tool === "read_file" && path?.resolved.startsWith("asked") === true && !approved,
+    );
+    return isAsked ? { ...decision, effect: "require_approval", policyIds: ["reads-by-approval"] } : decision;
+  };
+  const deps = {
+    ...gateway.deps,
+    store: gateway.store,
+    keys: gateway.log.keys,
+    ledger: { ...gateway.deps.ledger, append },
+    policies: { ...gateway.policies, authorize },
+    operator,
+    model: (request: { readonly messages: readonly { readonly kind: string }[] }) => {
+      world.asked += 1;
+      const turn = request.messages.filter(({ kind }) => kind === "assistant").length;
+      return Promise.resolve(anAnswer(moves[Math.min(turn, moves.length - 1)] ?? finished));
+    },
+    modelName: "scripted",
+    askApproval: null,
+    onEvent: () => undefined,
+    openPages: () => Promise.resolve({ ...context.pages, [Symbol.asyncDispose]: () => Promise.resolve() }),
+    workspace: {
+      createWorkspace: () => {
+        const workspace = restorable(createFakeWorkspace(base));
+        workspaces.push(workspace);
+        return Promise.resolve(workspace);
+      },
+      readBaseFile: () => Promise.resolve(null),
+      renderPatch: () => Promise.resolve(""),
+    },
+  } as unknown as RunDeps;
+  const run: Run = {
+    ...{ runId, traceId, repository: context.repository, requester: context.requester, issueTitle: "t", baseSha: "0" },
+    ...{
+      status: "in_progress",
+      conclusion: null,
+      stopReason: null,
+      attempt: 0,
+      startedAt: "",
+      limits: settings.limits,
+    },
+  };
+  const issue = { title: visibleText("t", "issue_title"), body: visibleText("b"), request: null };
+  /** As a worker of the run does it, whichever it is. */
+  const work = async (): Promise<string> => {
+    const wasAsked = (await askedAbout(deps, runId)).length > 0;
+    if (wasAsked) await settleCutOffActions(deps, run, lease, "crash");
+    const resumed = wasAsked ? await readResumed(deps, runId) : null;
+    const session = await openSession(deps, {
+      ...{ run, lease, issue, settings, repositoryPolicies: noRepositoryPolicies, startedAtMs: deps.clock() },
+      ...{ requesterReference: context.requesterReference, approvalChannel: "github", onPhase: () => undefined },
+      base: createFakeWorkspace(base).base,
+    });
+    session.recorded.push(...(resumed?.recorded ?? []));
+    for (const actionId of resumed?.approved ?? []) session.approvedEarlier.add(actionId);
+    const carried = await carry(deps, session, resumed, never);
+    return carried.kind === "waiting" ? "waiting" : carried.result.end.stopReason;
+  };
+  const answerAll = async (): Promise<void> => {
+    for (const question of await waitingQuestions(deps, runId)) {
+      const approver = { id: "501", login: "ada", permission: "write" } as const;
+      const decision = gateway.policies.authorize([], noRepositoryPolicies);
+      const answer = { kind: "granted", approver, reason: "", deliveryId: "d", decision } as const;
+      await recordPersonsAnswer(deps, { ...question, run }, answer, () => Promise.resolve());
+    }
+  };
+  return { world, workspaces, work, answerAll, runId };
+}
+
+/** Takes a change set, as a real checkout does. */
+const restorable = (workspace: FakeWorkspace): FakeWorkspace => ({
+  ...workspace,
+  apply: ({ changes }) => {
+    for (const { path, after } of changes) {
+      if (after === null) workspace.files.delete(path);
+      else workspace.files.set(path, after.content);
+    }
+    return Promise.resolve();
+  },
+});
+
+const contentOf = (workspace: FakeWorkspace | undefined, path: string): string =>
+  Buffer.from(workspace?.files.get(path) ?? []).toString();
+
+const actionsOf = (runId: string) =>
+  gateway.store.sql<{ tool: string; state: ActionState; count: number }>(
+    "select tool, state, count(*) from actions where run_id = $1 group by tool, state order by tool, state",
+    [runId],
+  );
+
+function cutOff(error: unknown): string {
+  if (String(error).includes("cut off")) return "cut off";
+  throw error;
+}
+
+/** Works, answers and works again until an end. A process that was cut off is followed by another. */
+async function toTheEnd(moves: readonly (readonly WrittenCall[])[], cutAt: number | null) {
+  const opened = await openWorld(moves, cutAt);
+  const ends: string[] = [];
+  for (let worker = 0; worker < 8 && !ends.includes("finished"); worker += 1) {
+    ends.push(await opened.work().catch(cutOff));
+    await opened.answerAll().catch(cutOff);
+  }
+  return { ...opened, ends, actions: await actionsOf(opened.runId) };
+}
+
+describe("a run that waits for a person is gone on with from its record (AUD-66, GH-54)", () => {
+  it("two questions of one turn: each is asked once, what comes after waits, nothing is done twice", async () => {
+    const { ends, actions, workspaces, world } = await toTheEnd(inOrder, null);
+
+    expect(ends).toEqual(["waiting", "waiting", "finished"]);
+    expect(actions).toEqual([
+      { tool: "create_file", state: "succeeded", count: 2 },
+      { tool: "edit_file", state: "succeeded", count: 1 },
+      { tool: "finish", state: "succeeded", count: 1 },
+      { tool: "read_file", state: "succeeded", count: 1 },
+    ]);
+    expect(contentOf(workspaces.at(-1), "value.txt")).toBe("two\n");
+    expect(contentOf(workspaces.at(-1), "package-lock.json")).toBe("{}");
+    expect(world.asked).toBe(3); // no answer of the model is asked for again
+  });
+
+  it("questions among reads side by side are both asked before the run waits", async () => {
+    const { ends, actions, workspaces } = await toTheEnd(sideBySide, null);
+
+    expect(ends).toEqual(["waiting", "finished"]);
+    expect(actions).toContainEqual({ tool: "read_file", state: "succeeded", count: 3 });
+    expect(contentOf(workspaces.at(-1), "asked-2.txt")).toBe("c\n");
+  });
+
+  it("whose process ends at any entry: one question for each action, one effect, and all at rest at the end (AUD-6)", async () => {
+    const { world } = await toTheEnd(oneQuestion, null);
+    for (let cutAt = 1; cutAt <= world.appends; cutAt += 1) {
+      const { actions, workspaces, runId } = await toTheEnd(oneQuestion, cutAt);
+      const asked = await gateway.store.sql("select 1 from approvals where run_id = $1", [runId]);
+      const changed = await gateway.store.sql("select 1 from sealed where run_id = $1 and field = 'change_set'", [
+        runId,
+      ]);
+      const files = ["value.txt", "package.json"].map((path) => contentOf(workspaces.at(-1), path));
+
+      expect({ files, asked: asked.length, changed: changed.length }, `cut at append ${cutAt}`).toEqual({
+        files: ["two\n", "{}"],
+        asked: 1,
+        changed: 2,
+      });
+      expect(actions.filter(({ state }) => !statesAtRest.has(state))).toEqual([]);
+    }
+  });
+});
