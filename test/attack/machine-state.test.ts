@@ -9,7 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ownGroupName, registerProcess, sweepAbandonedGroups } from "../../src/store/index.ts";
 import { aHome, type TestHome } from "../support/checkout.ts";
 import { openAttackRoom } from "./in-sandbox.ts";
-import { differences, groupParentsHere, type MachineState, machineDifferences, readMachine } from "./machine-state.ts";
+import {
+  differences,
+  groupParentsHere,
+  type MachineState,
+  machineDifferences,
+  markOf,
+  readMachine,
+} from "./machine-state.ts";
 
 /** The comparison around the whole suite (`machine-setup.ts`) is only worth what it finds: here each kind is left behind once. */
 const nobody = 0; // no vitest: only what has ended by itself counts as ended
@@ -19,11 +26,12 @@ let before: MachineState;
 
 beforeAll(async () => {
   home = aHome();
-  before = await readMachine(nobody);
+  before = await readMachine(nobody, markOf(process.ppid));
 });
 afterAll(() => home.dispose());
 
-const found = async (): Promise<readonly string[]> => differences(before, await readMachine(nobody));
+const found = async (): Promise<readonly string[]> =>
+  differences(before, await readMachine(nobody, markOf(process.ppid)));
 
 const randomName = (): string => `cs-${randomBytes(4).toString("hex")}`;
 

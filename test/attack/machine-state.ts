@@ -20,6 +20,9 @@ export type MachineState = {
   readonly leftovers: ReadonlySet<string>;
 };
 
+/** In the names of the folders that a run of vitest makes for its homes (test/support/checkout.ts): mounts below others' are theirs. */
+export const markOf = (testRun: number): string => `-of-${testRun}-`;
+
 /** User ids of sandboxes in tests (test/support/checkout.ts), flows and the demo; an ordinary user has its own alone. */
 const runUids = { first: 64_200, last: 64_399 };
 const ownUid = process.geteuid?.() ?? 0;
@@ -27,13 +30,13 @@ const isRunUid = (uid: number): boolean =>
   ownUid === 0 ? uid >= runUids.first && uid <= runUids.last : uid === ownUid;
 
 /** `testRun`: the pid of the vitest whose own processes count as ended, since none of its tests runs any more. */
-export async function readMachine(testRun: number): Promise<MachineState> {
+export async function readMachine(testRun: number, folderMark = markOf(testRun)): Promise<MachineState> {
   const hasEnded = (pid: number): boolean => descendsFrom(pid, testRun);
   return {
     settings: readSettings("/proc/sys"),
     files: new Map(guarded.flatMap((path) => factsOf(path))),
     leftovers: new Set([
-      ...leftMounts(hasEnded),
+      ...leftMounts(hasEnded, folderMark),
       ...(await leftGroups()),
       ...leftProcesses(hasEnded),
       ...leftMemory(),
@@ -46,7 +49,7 @@ export async function readMachine(testRun: number): Promise<MachineState> {
  * What differs, one line each; none where the machine is as it was. A process that was just killed is gone a moment later,
  * another suite's leftovers go with its next start: only what is seen each time until the time is up counts.
  */
-export async function machineDifferences(before: MachineState, testRun: number, withinMs = 20_000) {
+export async function machineDifferences(before: MachineState, testRun: number, withinMs = 60_000) {
   const startedAt = performance.now();
   let found = differences(before, await readMachine(testRun));
   while (found.length > 0 && performance.now() - startedAt < withinMs) {
@@ -105,12 +108,12 @@ function factsOf(path: string): [string, string][] {
   }
 }
 
-/** Points at or below a folder of ours that no living process has on record. Folders of other programs mount for themselves. */
-function leftMounts(hasEnded: (pid: number) => boolean): readonly string[] {
+/** Points at or below a folder of ours that no living process has on record. Other programs, and other suites, mount for themselves. */
+function leftMounts(hasEnded: (pid: number) => boolean, folderMark: string): readonly string[] {
   const points = readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .map((line) => (line.split(" ")[4] ?? "").replace(/\\040/g, " "))
-    .filter((point) => /\/countersign[^/]*\//.test(`${point}/`) || isGuarded(point));
+    .filter((point) => point.includes(folderMark) || isGuarded(point));
   return points.filter((point) => !isRecorded(point, hasEnded)).map((point) => `the mount ${point}`);
 }
 

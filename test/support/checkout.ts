@@ -49,7 +49,7 @@ export const never = new AbortController().signal;
 export type TestHome = { readonly folder: string; readonly deps: WorkspaceDeps; dispose(): void };
 
 export function aHome(): TestHome {
-  const folder = mkdtempSync(join(tmpdir(), "countersign-test-"));
+  const folder = mkdtempSync(join(tmpdir(), `countersign-test-of-${process.ppid}-`));
   chmodSync(folder, 0o711);
   const home = join(folder, "home");
   const deps: WorkspaceDeps = {

@@ -57,7 +57,7 @@ function runUids(): string {
  * by each command. `shared`: a fresh database in the server of this run of the tests, which is much quicker.
  */
 export async function openCountersign(database: "own" | "shared"): Promise<Countersign> {
-  const folder = mkdtempSync(join(tmpdir(), "countersign-flow-"));
+  const folder = mkdtempSync(join(tmpdir(), `countersign-flow-of-${process.ppid}-`));
   chmodSync(folder, 0o711);
   const home = join(folder, "home");
   mkdirSync(join(folder, "user"));
