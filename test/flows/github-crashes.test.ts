@@ -89,7 +89,7 @@ describe.each(crashes)("a service killed while GitHub was asked for $route ($whe
 });
 
 it("leaves a ledger that verifies", async () => {
-  const verified = readJson(Verified, await place.countersign.command(["audit", "verify", "--json"]));
+  const verified = readJson(Verified, await place.countersign.inProcess(["audit", "verify", "--json"]));
 
   expect(verified).toMatchObject({ ok: true, findings: [] });
 });
