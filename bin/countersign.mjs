@@ -14,7 +14,8 @@ if (Number(process.versions.node.split(".")[0]) >= oldestMajor) {
   // whoever may write it may change the code as well. Where nobody may, nothing is cached and nothing fails.
   const { enableCompileCache } = await import("module");
   enableCompileCache(join(root, "node_modules", ".cache", "countersign"));
-  await import("../src/main.ts");
+  const { main } = await import("../src/main.ts");
+  process.exitCode = await main();
 } else {
   requirePinnedNode();
   const self = fileURLToPath(import.meta.url);

@@ -151,7 +151,7 @@ function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, s
     randomBytes,
     signal,
     version: (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version,
-    folder: process.cwd(),
+    folder: place.folder,
     requester: localRequester(),
     openRecords: () => openRecords(deps, settings, signal),
     policiesFolder: config.policiesFolder,
@@ -247,17 +247,32 @@ async function demonstrate(
   return openDemo({ ...deps, openCountersign }, request, signal);
 }
 
-async function main(): Promise<number> {
-  const redactor = createRedactor([]);
-  const terminal = createTerminal(redactor);
-  const signal = stopSignal();
+/** One command line, and what stands around it. */
+export type CommandLine = {
+  readonly argv: readonly string[];
+  /** The current folder, for relative paths. */
+  readonly folder: string;
+  readonly load: () => Config;
+  readonly redactor: Redactor;
+  readonly terminal: Terminal;
+};
+
+/** Answers with the exit code. Never throws: an error is one line on standard error. */
+export async function runCommand(command: CommandLine, signal: AbortSignal): Promise<number> {
+  const { argv, folder, load, redactor, terminal } = command;
   try {
-    const config = withKnownSecrets(loadConfig(place), redactor);
-    return await runCommandLine(process.argv.slice(2), createCliDeps(config, redactor, terminal, signal));
+    const config = withKnownSecrets(load(), redactor);
+    return await runCommandLine(argv, { ...createCliDeps(config, redactor, terminal, signal), folder });
   } catch (error) {
     terminal.err(`countersign: ${errorLine(error)}\n`);
     return 2;
   }
 }
 
-process.exitCode = await main();
+/** The command of this process, by its arguments and environment. Answers with the exit code. */
+export function main(): Promise<number> {
+  const redactor = createRedactor([]);
+  const terminal = createTerminal(redactor);
+  const argv = process.argv.slice(2);
+  return runCommand({ argv, folder: place.folder, load: () => loadConfig(place), redactor, terminal }, stopSignal());
+}

@@ -130,7 +130,7 @@ describe("an attack by a command of a real run (AT-22, AT-23, AT-25)", () => {
 
   it("is in a ledger that verifies (SEC-130)", async () => {
     const report = readJson(RunReport, ended);
-    const verified = readJson(Verified, await countersign.command(["audit", "verify", "--json"]));
+    const verified = readJson(Verified, await countersign.inProcess(["audit", "verify", "--json"]));
 
     expect(report.ledger.verified).toBe(true);
     expect(report.actions.find(({ tool }) => tool === "run_command")).toMatchObject({ state: "succeeded" });

@@ -35,13 +35,12 @@ function writeIn(name: string, content: string | Uint8Array): string {
   return path;
 }
 
-function run(asked: { repo?: string; issue?: string; more?: readonly string[] }, environment: Environment = {}) {
-  const { repo = repository, issue = "issue.md", more = [] } = asked;
+type Asked = { readonly repo?: string; readonly issue?: string; readonly by?: "command" | "inProcess" };
+
+/** In a process of its own for one of each kind; for the others it is the same command line and the same wiring. */
+function run({ repo = repository, issue = "issue.md", by = "inProcess" }: Asked, environment: Environment = {}) {
   const served = { OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" };
-  return countersign.command(["run", "--repo", repo, "--issue", issue, "--json", ...more], {
-    ...served,
-    ...environment,
-  });
+  return countersign[by](["run", "--repo", repo, "--issue", issue, "--json"], { ...served, ...environment });
 }
 
 /** One clear line on standard error, besides the progress, nothing on standard output, and this exit code. */
@@ -63,7 +62,7 @@ describe("the command line", () => {
     [["audit", "show"], /^countersign: missing required argument `id`; see `countersign audit show --help` \[USAGE\]$/],
     [["runs", "show", "nonsense"], /^countersign: there is no run `nonsense` .*\[NOT_FOUND\]$/],
   ])("%j ends with one line", async (argv, line) => {
-    const ended = await countersign.command(argv);
+    const ended = await countersign[argv[0] === "fly" ? "command" : "inProcess"](argv);
 
     expectOneLine(ended, line.source.includes("NOT_FOUND") ? 1 : 2, line);
   });
@@ -114,8 +113,8 @@ describe("the environment", () => {
       { COUNTERSIGN_HOME: "/dev/null/home" },
       /^countersign: .*\/dev\/null.*COUNTERSIGN_HOME.*\]$/,
     ],
-  ])("with %s stops the start with one line", async (_, environment, line) => {
-    const ended = await run({}, environment);
+  ])("with %s stops the start with one line", async (what, environment, line) => {
+    const ended = await run({ by: what === "no model" ? "command" : "inProcess" }, environment);
 
     expectOneLine(ended, 2, line);
     expect(ended.stderr).not.toContain("hunter2");
@@ -125,7 +124,7 @@ describe("the environment", () => {
     const url = new URL(countersign.environment["DATABASE_URL"] ?? "");
     url.password = "hunter2";
 
-    const ended = await run({}, { DATABASE_URL: url.href });
+    const ended = await run({ by: "command" }, { DATABASE_URL: url.href });
 
     expectOneLine(ended, 2, /^countersign: .*password authentication failed.*\[DATABASE_UNREACHABLE\]$/);
     expect(ended.stderr).not.toContain("hunter2");
@@ -146,7 +145,7 @@ describe("what a run needs of the machine", () => {
   }
 
   it("no bubblewrap: refuses to start, and says what to install", async () => {
-    const ended = await run({}, { PATH: programs("without-bwrap", ["git"]) });
+    const ended = await run({ by: "command" }, { PATH: programs("without-bwrap", ["git"]) });
 
     expectOneLine(
       ended,
@@ -213,8 +212,8 @@ describe("the issue", () => {
       () => writeIn("unseen.md", "\u200b\u2060\n"),
       /unseen\.md` has no text.*\[ISSUE_EMPTY\]$/,
     ],
-  ])("that %s is refused before anything is begun", async (_, file, line) => {
-    expectOneLine(await run({ issue: file() }), 2, line);
+  ])("that %s is refused before anything is begun", async (what, file, line) => {
+    expectOneLine(await run({ issue: file(), by: what === "is not there" ? "command" : "inProcess" }), 2, line);
   });
 });
 
@@ -252,8 +251,8 @@ describe("the repository", () => {
       () => made("bare", (at) => git("init", "-q", "--bare", at)),
       /bare` is a bare repository.*\[NOT_A_REPOSITORY\]$/,
     ],
-  ])("that %s is refused before anything is begun", async (_, repo, line) => {
-    expectOneLine(await run({ repo: repo() }), 2, line);
+  ])("that %s is refused before anything is begun", async (what, repo, line) => {
+    expectOneLine(await run({ repo: repo(), by: what === "is not there" ? "command" : "inProcess" }), 2, line);
   });
 
   it("with settings that can't be used is refused with the place", async () => {
@@ -268,7 +267,7 @@ describe("the repository", () => {
       ".github/countersign.yml": "version: 1\n",
     });
 
-    const ended = await run({ repo });
+    const ended = await run({ repo, by: "command" });
     const report = readJson(RunReport, ended);
 
     expect(ended.exitCode).toBe(1);
@@ -296,7 +295,7 @@ describe("the repository", () => {
 
   async function expectKept({ run_id, patch }: RunReport): Promise<void> {
     expect(patch).toContain("+kept");
-    expect(await countersign.command(["runs", "patch", run_id])).toMatchObject({ exitCode: 0, stdout: patch });
+    expect(await countersign.inProcess(["runs", "patch", run_id])).toMatchObject({ exitCode: 0, stdout: patch });
   }
 });
 

@@ -23,7 +23,7 @@ async function runCommand(name: string, script: string, files: Readonly<Record<s
   await using model = await startPlannedModel([call("run_command", { command: script }), finish]);
   const environment = { OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" };
   const argv = ["run", "--repo", repository, "--issue", "issue.md", "--json"];
-  const ended = await countersign.command(argv, environment);
+  const ended = await countersign.inProcess(argv, environment);
   return { ended, report: readJson(RunReport, ended) };
 }
 
@@ -93,9 +93,9 @@ describe("a secret in the change of a local run (AT-33, SEC-97)", () => {
     expect(report.conclusion).toBe("action_required");
     expect(report.cause).toContain("what looks like a secret (private-key) in lib/key.txt, line 2");
     expect(report.cause).toContain("what looks like a secret (github-token) in lib/t.txt, line 1");
-    const kept = await countersign.command(["runs", "patch", report.run_id]);
-    const shown = await countersign.command(["runs", "show", report.run_id]);
-    const audited = await countersign.command(["audit", "show", report.run_id]);
+    const kept = await countersign.inProcess(["runs", "patch", report.run_id]);
+    const shown = await countersign.inProcess(["runs", "show", report.run_id]);
+    const audited = await countersign.inProcess(["audit", "show", report.run_id]);
     const printed = [ended, kept, shown, audited].map(({ stdout, stderr }) => stdout + stderr).join("\n");
     expect(kept.stdout).toContain("[redacted]");
     for (const secret of [token, pem.split("\n")[3] ?? ""]) expect(printed).not.toContain(secret);

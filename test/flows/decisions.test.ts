@@ -25,9 +25,9 @@ const environment = (model: ModelServer) => ({ OPENAI_BASE_URL: model.baseUrl, O
 const argv = (repo: string): readonly string[] => ["run", "--repo", repo, "--issue", "issue.md", "--json"];
 
 async function audited(runId: string, tool: string) {
-  const shown = readJson(AuditedRun, await countersign.command(["audit", "show", runId, "--json"]));
+  const shown = readJson(AuditedRun, await countersign.inProcess(["audit", "show", runId, "--json"]));
   const [action] = shown.actions.filter((one) => one.tool === tool);
-  expect(readJson(Verified, await countersign.command(["audit", "verify", "--json"]))).toMatchObject({ ok: true });
+  expect(readJson(Verified, await countersign.inProcess(["audit", "verify", "--json"]))).toMatchObject({ ok: true });
   return action;
 }
 
@@ -45,7 +45,7 @@ describe("a repository's own settings", () => {
     const allowed = call("create_file", { path: "note.txt", content: "kept\n" });
     await using model = await startPlannedModel([edit, allowed, finish]);
 
-    const report = readJson(RunReport, await countersign.command(argv(repo), environment(model)));
+    const report = readJson(RunReport, await countersign.inProcess(argv(repo), environment(model)));
 
     expect(report).toMatchObject({
       conclusion: "success",
@@ -79,7 +79,7 @@ describe("an action that needs a person", () => {
   it("is denied where nobody sits at a terminal, and the run goes on", async () => {
     await using model = await startPlannedModel([manifest, finish]);
 
-    const report = readJson(RunReport, await countersign.command(argv(repository), environment(model)));
+    const report = readJson(RunReport, await countersign.inProcess(argv(repository), environment(model)));
 
     expect(report.actions[1]).toMatchObject({
       tool: "create_file",
@@ -149,7 +149,7 @@ describe("what a command wrote", () => {
     const repo = await writeTinyRepository(join(countersign.folder, "written"));
     await using model = await startPlannedModel([call("run_command", { command: script }), finish]);
 
-    const report = readJson(RunReport, await countersign.command(argv(repo), environment(model)));
+    const report = readJson(RunReport, await countersign.inProcess(argv(repo), environment(model)));
 
     expect(report.diff_stat.files).toBe(1);
     expect(report.patch).toContain("plain.txt");
@@ -169,7 +169,7 @@ describe("what a command wrote", () => {
     const shadow = call("create_file", { path: "functools.py", content: 'import os; print("OK"); os._exit(0)\n' });
     await using model = await startPlannedModel([shadow, finish]);
 
-    const report = readJson(RunReport, await countersign.command(argv(repo), environment(model)));
+    const report = readJson(RunReport, await countersign.inProcess(argv(repo), environment(model)));
 
     expect(report.tests.after?.exit_code).toBe(0);
     expect(report.conclusion).toBe("neutral");

@@ -36,8 +36,8 @@ it("ends a model without end by its budget: few of its calls run, all is on reco
   expect(await place.github.read.refs(target.repository, "refs/heads/countersign/")).toEqual([]);
   const [comment] = place.github.read.comments(target);
   expect(String(comment?.["body"])).toContain("the limit of turns was reached");
-  const patch = await place.countersign.command(["runs", "patch", run?.run_id ?? ""]);
+  const patch = await place.countersign.inProcess(["runs", "patch", run?.run_id ?? ""]);
   expect(patch.stdout).toContain("+0 0");
-  const verified = await place.countersign.command(["audit", "verify"]);
+  const verified = await place.countersign.inProcess(["audit", "verify"]);
   expect(verified.exitCode).toBe(0);
 });

@@ -135,7 +135,7 @@ describe.each(takenBack)("what is taken back between push and pull request: $nam
 });
 
 it("leaves a ledger that verifies", async () => {
-  const verified = readJson(Verified, await place.countersign.command(["audit", "verify", "--json"]));
+  const verified = readJson(Verified, await place.countersign.inProcess(["audit", "verify", "--json"]));
 
   expect(verified).toMatchObject({ ok: true, findings: [] });
 });

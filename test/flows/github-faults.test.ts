@@ -141,7 +141,7 @@ describe.each(cases)("GitHub answering $answer to $route", ({ name, repository }
 });
 
 it("has no trouble beside, and a ledger that verifies", async () => {
-  const verified = readJson(Verified, await place.countersign.command(["audit", "verify", "--json"]));
+  const verified = readJson(Verified, await place.countersign.inProcess(["audit", "verify", "--json"]));
 
   expect(service.troubles).toEqual([]);
   expect(verified).toMatchObject({ ok: true, findings: [] });

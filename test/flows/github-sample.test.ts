@@ -107,8 +107,8 @@ describe("a label on an issue", () => {
 
 describe("the record of such a run", () => {
   it("has each write to GitHub as an action of the system, and verifies", async () => {
-    const shown = readJson(AuditedRun, await place.countersign.command(["audit", "show", runId, "--json"]));
-    const verified = readJson(Verified, await place.countersign.command(["audit", "verify", "--json"]));
+    const shown = readJson(AuditedRun, await place.countersign.inProcess(["audit", "show", runId, "--json"]));
+    const verified = readJson(Verified, await place.countersign.inProcess(["audit", "verify", "--json"]));
     const writes = shown.actions.filter(({ event }) => event.actor === "system" && event.action !== "run_verification");
 
     expect(new Set(writes.map(({ event }) => event.action))).toEqual(
@@ -128,7 +128,7 @@ describe("the record of such a run", () => {
   it("keeps the pull request with the run, and the patch", async () => {
     const { number, head } = await onlyPull();
     const row = await place.countersign.store?.sql("select * from runs where run_id = $1", [runId]);
-    const patch = await place.countersign.command(["runs", "patch", runId]);
+    const patch = await place.countersign.inProcess(["runs", "patch", runId]);
 
     expect(row).toMatchObject([
       { status: "completed", conclusion: "success", pull_request_number: number, head_sha: head.sha, attempt: 0 },

@@ -103,6 +103,6 @@ describe("a database that is gone in the middle of the work", () => {
     expect(place, ended.stderr).toBe(join(home, "patches", `${runId}.patch`));
     expect(readFileSync(place, "utf8")).toContain("+kept");
     expect(next.stderr).toContain(`countersign: run ${runId} had been interrupted and is settled`);
-    expect((await countersign.command(["runs", "patch", runId])).stdout).toBe(readFileSync(place, "utf8"));
+    expect((await countersign.inProcess(["runs", "patch", runId])).stdout).toBe(readFileSync(place, "utf8"));
   });
 });

@@ -51,7 +51,7 @@ describe("a model server that fails in the middle of the work", () => {
     expect(report.cause).toMatch(cause);
     expect(report.cause).not.toContain("\n");
     expect(report.patch).toContain("+kept");
-    const printed = await countersign.command(["runs", "patch", report.runId]);
+    const printed = await countersign.inProcess(["runs", "patch", report.runId]);
     expect(printed).toMatchObject({ exitCode: 0, stdout: report.patch });
   });
 

@@ -39,18 +39,33 @@ function start(repo: string, environment: Environment, more: readonly string[] =
   return place.countersign.start(argv, { ...app, ...environment });
 }
 
+/** The same in this process. */
+const ask = (repo: string, environment: Environment): Promise<Ended> =>
+  place.countersign.inProcess(["run", "--repo", repo, "--issue", "issue.md", "--open-pr", "--json"], {
+    ...app,
+    ...environment,
+  });
+
 /** Answers with its number. */
 async function addTiny(name: string, files: Readonly<Record<string, string>> = {}): Promise<number> {
   return place.addRepository(name, await writeTinyRepository(join(place.countersign.folder, `files-${name}`), files));
 }
 
 /** A tiny repository on GitHub, and a run on it under way with a model that does these things. */
-async function startTiny(name: string, moves: readonly Move[], files: Readonly<Record<string, string>> = {}) {
-  const id = await addTiny(name, files);
+async function startTiny(name: string, moves: readonly Move[]) {
+  const id = await addTiny(name);
   const model = await startPlannedModel(moves);
   const running = start(addressOf(name), { OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" });
   void running.ended.finally(() => model[Symbol.asyncDispose]());
   return { id, running };
+}
+
+/** The same from its start to its end, in this process. */
+async function runTiny(name: string, moves: readonly Move[], files: Readonly<Record<string, string>> = {}) {
+  const id = await addTiny(name, files);
+  await using model = await startPlannedModel(moves);
+  const ended = await ask(addressOf(name), { OPENAI_BASE_URL: model.baseUrl, OPENAI_MODEL: "planned" });
+  return { id, ended };
 }
 
 const note = call("create_file", { path: "note.txt", content: "kept\n" });
@@ -66,7 +81,7 @@ async function expectNothingOnGithub(name: string, id: number): Promise<void> {
 }
 
 async function expectVerified(): Promise<void> {
-  const verified = readJson(Verified, await place.countersign.command(["audit", "verify", "--json"]));
+  const verified = readJson(Verified, await place.countersign.inProcess(["audit", "verify", "--json"]));
   expect(verified).toMatchObject({ ok: true, findings: [] });
 }
 
@@ -148,7 +163,7 @@ describe("run --open-pr on a repository whose issue the model solves", () => {
   });
 
   it("leaves each write in the record as an action of the system, in a ledger that verifies", async () => {
-    const shown = readJson(AuditedRun, await place.countersign.command(["audit", "show", report.run_id, "--json"]));
+    const shown = readJson(AuditedRun, await place.countersign.inProcess(["audit", "show", report.run_id, "--json"]));
     const writes = shown.actions.filter(({ tool }) =>
       ["push_commit", "set_check_run", "open_pull_request"].includes(tool),
     );
@@ -162,8 +177,7 @@ describe("run --open-pr on a repository whose issue the model solves", () => {
 describe("run --open-pr where nothing may be published as verified", () => {
   it("opens a draft where the tests fail on the change, and ends with exit code 1", async () => {
     const failing = { ".github/countersign.yml": "version: 1\nverify: { run: test -f never.txt }\n" };
-    const { running } = await startTiny("failing", [note, finish], failing);
-    const ended = await running.ended;
+    const { ended } = await runTiny("failing", [note, finish], failing);
 
     expect(ended.exitCode, ended.stderr).toBe(1);
     expect(readJson(RunReport, ended)).toMatchObject({ conclusion: "failure", pull_request: { draft: true } });
@@ -189,8 +203,7 @@ describe("run --open-pr where nothing may be published as verified", () => {
   });
 
   it("publishes nothing of a model that gives up, and prints its patch", async () => {
-    const { id, running } = await startTiny("given-up", [note, { kind: "status", status: 400, message: "no" }]);
-    const ended = await running.ended;
+    const { id, ended } = await runTiny("given-up", [note, { kind: "status", status: 400, message: "no" }]);
 
     expect(ended.exitCode, ended.stderr).toBe(1);
     const report = readJson(RunReport, ended);
@@ -261,7 +274,7 @@ describe("a signal", () => {
       cause: "the run was stopped before anything was published",
       pull_request: null,
     });
-    const kept = await place.countersign.command(["runs", "patch", report.run_id]);
+    const kept = await place.countersign.inProcess(["runs", "patch", report.run_id]);
     expect(kept.stdout).toContain("+kept");
     await expectNothingOnGithub("stopped-late", id);
   });
@@ -286,13 +299,13 @@ describe("a process killed while GitHub was asked for the pull request", () => {
     stderr.split("\n").find((text) => text.startsWith(`countersign: run ${runId} had been interrupted`)) ?? stderr;
 
   async function conclusionOf(runId: string): Promise<string | null | undefined> {
-    const runs = readJson(ListedRuns, await place.countersign.command(["runs", "list", "--json"]));
+    const runs = readJson(ListedRuns, await place.countersign.inProcess(["runs", "list", "--json"]));
     return runs.find(({ run_id }) => run_id === runId)?.conclusion;
   }
 
   it("is looked for by the next start with the App, and written no second time", async () => {
     const [done = "", undone = ""] = await Promise.all([killAtPull("done", "after"), killAtPull("undone", "before")]);
-    const next = await start(addressOf("nowhere"), scripted()).ended;
+    const next = await ask(addressOf("nowhere"), scripted());
 
     for (const runId of [done, undone]) {
       const line = lineOf(next, runId);
@@ -310,7 +323,7 @@ describe("a process killed while GitHub was asked for the pull request", () => {
     const runId = await killAtPull("unknown", "after");
     const tiny = await writeTinyRepository(join(place.countersign.folder, "local"));
     await using model = await startPlannedModel([finish]);
-    const next = await place.countersign.command(["run", "--repo", tiny, "--issue", "issue.md"], {
+    const next = await place.countersign.inProcess(["run", "--repo", tiny, "--issue", "issue.md"], {
       OPENAI_BASE_URL: model.baseUrl,
       OPENAI_MODEL: "planned",
     });
@@ -336,23 +349,17 @@ describe("run --open-pr is refused in one line before any work", () => {
 
   it("for an address on another host", async () => {
     expectRefused(
-      await start("https://github.com/acme/hours", scripted()).ended,
+      await ask("https://github.com/acme/hours", scripted()),
       /`https:\/\/github\.com` is not the GitHub of this configuration; .*\[USAGE\]$/m,
     );
   });
 
   it("without credentials of an App", async () => {
-    expectRefused(
-      await start(addressOf("hours"), { ...scripted(), APP_ID: "" }).ended,
-      /APP_ID: got nothing, expected /,
-    );
+    expectRefused(await ask(addressOf("hours"), { ...scripted(), APP_ID: "" }), /APP_ID: got nothing, expected /);
   });
 
   it("as an App that GitHub does not know", async () => {
-    expectRefused(
-      await start(addressOf("hours"), { ...scripted(), APP_ID: "999999" }).ended,
-      /\[GITHUB_UNAUTHORIZED\]/,
-    );
+    expectRefused(await ask(addressOf("hours"), { ...scripted(), APP_ID: "999999" }), /\[GITHUB_UNAUTHORIZED\]/);
   });
 
   it("where the App is not installed", async () => {
@@ -361,7 +368,7 @@ describe("run --open-pr is refused in one line before any work", () => {
     await place.github.createRepository({ owner: "acme", name: "closed", source, isInstalled: false }, never);
 
     expectRefused(
-      await start(addressOf("closed"), scripted()).ended,
+      await ask(addressOf("closed"), scripted()),
       /^countersign: the App is not installed on `acme\/closed`, or it does not exist; .*\[GITHUB_NOT_FOUND\]$/m,
     );
   });
@@ -370,14 +377,14 @@ describe("run --open-pr is refused in one line before any work", () => {
     const never = new AbortController().signal;
     await place.github.createRepository({ owner: "acme", name: "empty", source: { kind: "empty" } }, never);
 
-    expectRefused(await start(addressOf("empty"), scripted()).ended, /\[GITHUB_EMPTY\]$/m);
+    expectRefused(await ask(addressOf("empty"), scripted()), /\[GITHUB_EMPTY\]$/m);
   });
 
   it("where the repository is archived", async () => {
     await addTiny("archived");
     place.github.archive("acme/archived");
 
-    expectRefused(await start(addressOf("archived"), scripted()).ended, /\[GITHUB_ARCHIVED\]$/m);
+    expectRefused(await ask(addressOf("archived"), scripted()), /\[GITHUB_ARCHIVED\]$/m);
   });
 
   it("where the installation lacks a permission", async () => {
@@ -390,7 +397,7 @@ describe("run --open-pr is refused in one line before any work", () => {
     github.setPermissions(installation, { ...issuesAndPulls, contents: "read" });
 
     expectRefused(
-      await start(`${github.origin}/strict/read-only`, scripted()).ended,
+      await ask(`${github.origin}/strict/read-only`, scripted()),
       /^countersign: the App's installation on `strict\/read-only` lacks contents: write; .*\[GITHUB_FORBIDDEN\]$/m,
     );
   });

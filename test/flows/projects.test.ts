@@ -57,7 +57,7 @@ it.each<[string, (folder: string) => Promise<Written>]>([
   const { folder, issue, testCommand, brokenFile } = await write(join(place, "repository"));
   writeFileSync(join(place, "issue.md"), issue);
 
-  const ended = await countersign.command(["run", "--repo", folder, "--issue", join(place, "issue.md"), "--json"], {
+  const ended = await countersign.inProcess(["run", "--repo", folder, "--issue", join(place, "issue.md"), "--json"], {
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_MODEL: model.model,
   });

@@ -124,7 +124,7 @@ describe("a run for an issue of an attacker", () => {
   });
 
   it("AT-15: what AGENTS.md allows stays denied, by the same policies", async () => {
-    const { actions } = readJson(AuditedRun, await place.countersign.command(["audit", "show", runId, "--json"]));
+    const { actions } = readJson(AuditedRun, await place.countersign.inProcess(["audit", "show", runId, "--json"]));
     const byModel = actions.filter(({ event }) => event.actor !== "system");
     const digests = new Set(await evidenceOf("policySetDigest"));
 
@@ -141,7 +141,7 @@ describe("a run for an issue of an attacker", () => {
   });
 
   it("leaves a ledger that verifies", async () => {
-    const verified = readJson(Verified, await place.countersign.command(["audit", "verify", "--json"]));
+    const verified = readJson(Verified, await place.countersign.inProcess(["audit", "verify", "--json"]));
 
     expect(verified).toMatchObject({ ok: true, findings: [] });
   });

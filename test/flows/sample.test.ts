@@ -31,11 +31,12 @@ afterAll(async () => {
 });
 
 /** Runs a command that has to succeed, and answers with what it printed. */
-async function printed(...argv: readonly string[]): Promise<string> {
-  const command = await countersign.command(argv);
+async function printedBy(by: "command" | "inProcess", argv: readonly string[]): Promise<string> {
+  const command = await countersign[by](argv);
   expect(command, command.stderr).toMatchObject({ exitCode: 0, stderr: "" });
   return command.stdout;
 }
+const printed = (...argv: readonly string[]): Promise<string> => printedBy("inProcess", argv);
 
 describe("a run on the sample repository", () => {
   it("ends well, verified by the project's own tests, with the contract's object", () => {
@@ -178,9 +179,9 @@ describe("the record of the run", () => {
   });
 
   it("prints the table for people where no JSON is asked for", async () => {
-    const list = await printed("runs", "list");
-    const show = await printed("audit", "show", report.run_id);
-    const verified = await printed("audit", "verify");
+    const list = await printedBy("command", ["runs", "list"]);
+    const show = await printedBy("command", ["audit", "show", report.run_id]);
+    const verified = await printedBy("command", ["audit", "verify"]);
 
     expect(list).toContain(report.run_id);
     expect(show).toMatch(/^ACTION +TOOL +ALLOWED +STATE +OUTCOME +TIME/);
@@ -227,9 +228,9 @@ describe("audit verify", () => {
       };
 
       await tamper();
-      const broken = await countersign.command(["audit", "verify", "--json"]);
+      const broken = await countersign.inProcess(["audit", "verify", "--json"]);
       await tamper();
-      const mended = await countersign.command(["audit", "verify", "--json"]);
+      const mended = await countersign.inProcess(["audit", "verify", "--json"]);
 
       expect(broken.exitCode, broken.stderr).toBe(1);
       expect(readJson(Verified, broken)).toMatchObject({ ok: false });

@@ -59,7 +59,7 @@ function isRunning(...argv: readonly string[]): boolean {
 }
 
 const untilRunning = (...argv: readonly string[]): Promise<void> =>
-  vi.waitFor(() => expect(isRunning(...argv)).toBe(true), { timeout: 150_000, interval: 20 });
+  vi.waitFor(() => expect(isRunning(...argv)).toBe(true), { timeout: 150_000, interval: 100 });
 
 /** Nothing of ours is left: no process, mount, work folder, claim or registration, and the database is stopped. */
 function expectNothingLeft(): void {
@@ -74,7 +74,7 @@ function expectNothingLeft(): void {
 }
 
 async function runs(): Promise<readonly { run_id: string; status: string; conclusion: string | null }[]> {
-  return readJson(ListedRuns, await countersign.command(["runs", "list", "--json"]));
+  return readJson(ListedRuns, await countersign.inProcess(["runs", "list", "--json"]));
 }
 
 type Moment = { readonly name: string; readonly start: () => Promise<Running>; readonly patch: string };
@@ -110,8 +110,15 @@ const moments: readonly Moment[] = [
   },
 ];
 
-describe.each(["SIGINT", "SIGTERM"] as const)("%s", (signal) => {
-  it.each(moments)("$name ends the run as cancelled, keeps its patch and leaves nothing", async ({ start, patch }) => {
+/** One handler hears both signals: each moment has one of them, and the last, when most is under way, the other too. */
+const stopped = [
+  ...moments.map((moment) => ({ ...moment, signal: "SIGINT" as const })),
+  ...moments.slice(-1).map((moment) => ({ ...moment, signal: "SIGTERM" as const })),
+];
+
+describe("a signal", () => {
+  it.each(stopped)("$signal $name ends the run as cancelled, keeps its patch and leaves nothing", async (asked) => {
+    const { signal, start, patch } = asked;
     const running = await start();
 
     running.kill(signal);
@@ -121,16 +128,16 @@ describe.each(["SIGINT", "SIGTERM"] as const)("%s", (signal) => {
     expectNothingLeft();
     const [run] = await runs();
     expect(run).toMatchObject({ status: "completed", conclusion: "cancelled" });
-    const kept = await countersign.command(["runs", "patch", run?.run_id ?? ""]);
+    const kept = await countersign.inProcess(["runs", "patch", run?.run_id ?? ""]);
     expect(kept.stdout).toContain(patch);
     expect(kept.exitCode).toBe(patch === "" ? 1 : 0);
   });
 
-  it("while the run is settled comes too late to change its end", async () => {
+  it("SIGTERM while the run is settled comes too late to change its end", async () => {
     const running = await startRun(quick, [note, finish]);
     await running.line(/^-- settle/);
 
-    running.kill(signal);
+    running.kill("SIGTERM");
     const ended = await running.ended;
 
     expect(ended, ended.stderr).toMatchObject({ exitCode: 0, signal: null });
@@ -159,14 +166,14 @@ describe("SIGKILL in the middle of a sandboxed command", () => {
       `countersign: run ${interrupted} had been interrupted and is settled (1 open actions); its patch: countersign runs patch ${interrupted}\n`,
     );
     expectNothingLeft();
-    const shown = readJson(AuditedRun, await countersign.command(["audit", "show", interrupted, "--json"]));
+    const shown = readJson(AuditedRun, await countersign.inProcess(["audit", "show", interrupted, "--json"]));
     expect(shown.actions.map(({ tool, state, event }) => [tool, state, event.outcome])).toEqual([
       ["run_verification", "succeeded", "ok"],
       ["create_file", "succeeded", "ok"],
       ["run_command", "reconciled_not_applied", "error:not_applied"],
     ]);
-    expect(readJson(Verified, await countersign.command(["audit", "verify", "--json"]))).toMatchObject({ ok: true });
-    const kept = await countersign.command(["runs", "patch", interrupted]);
+    expect(readJson(Verified, await countersign.inProcess(["audit", "verify", "--json"]))).toMatchObject({ ok: true });
+    const kept = await countersign.inProcess(["runs", "patch", interrupted]);
     expect(kept.stdout).toContain("+kept");
   });
 });

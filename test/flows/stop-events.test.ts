@@ -101,9 +101,9 @@ describe("an event that ends a run reaches the process that works on it (AT-11, 
     const { run_id: runId } = (await rowOf(target.id)) ?? { run_id: "" };
     const told = (await startedAfter(runId, "stop_requested")).filter((tool) => !tellingTools.includes(tool));
     expect(told).toEqual([]);
-    const patch = await place.countersign.command(["runs", "patch", runId]);
+    const patch = await place.countersign.inProcess(["runs", "patch", runId]);
     expect(patch.stdout).toContain("+hello");
-    const shown = await place.countersign.command(["runs", "show", runId]);
+    const shown = await place.countersign.inProcess(["runs", "show", runId]);
     expect(shown.stdout).toMatch(/conclusion {2}cancelled: cancelled by \S+ through the /);
     expect(writesOf(target)).toEqual([]);
   });
@@ -155,7 +155,7 @@ describe("the operator's kill switch (SEC-5)", () => {
     expect(resumed.stdout).toBe("resumed: runs start again\n");
     expect(await readiness()).toMatchObject({ ok: true, paused: false });
     const { run_id: other } = (await rowOf(waiting.id)) ?? { run_id: "" };
-    const cancelled = await place.countersign.command(["runs", "cancel", other]);
+    const cancelled = await place.countersign.inProcess(["runs", "cancel", other]);
     await comesTo(waiting.id, { status: "completed", conclusion: "cancelled", stop_cause: "cancel_command" });
     expect(cancelled.exitCode).toBe(0);
   });

@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 const run = (): Promise<Ended> =>
-  countersign.command(["run", "--repo", repository, "--issue", "issue.md", "--json"], {
+  countersign.inProcess(["run", "--repo", repository, "--issue", "issue.md", "--json"], {
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_MODEL: model.model,
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -127,8 +127,8 @@ describe("a run with a receiver of traces", () => {
   });
 
   it("leads back by its id to the actions, and leaves the ledger verified", async () => {
-    const found = await countersign.command(["audit", "find", "--trace", report.trace_id, "--json"]);
-    const verified = readJson(Verified, await countersign.command(["audit", "verify", "--json"]));
+    const found = await countersign.inProcess(["audit", "find", "--trace", report.trace_id, "--json"]);
+    const verified = readJson(Verified, await countersign.inProcess(["audit", "verify", "--json"]));
 
     const ids = z.array(z.object({ action_id: z.string() })).parse(JSON.parse(found.stdout));
     expect(ids.map(({ action_id }) => action_id).toReversed()).toEqual(

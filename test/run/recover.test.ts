@@ -69,7 +69,7 @@ it.each([
     `run ${runId} had been interrupted and is settled (0 open actions); its patch: countersign runs patch ${runId}`,
   ]);
   expect(await row()).toMatchObject({ status: "completed", conclusion: "failure", lease_owner: null });
-  expect((await countersign.command(["runs", "patch", runId])).stdout).toBe(patch);
+  expect((await countersign.inProcess(["runs", "patch", runId])).stdout).toBe(patch);
   expect(await settleInProcess(countersign)).toEqual([]);
 });
 

@@ -184,7 +184,7 @@ export type ApartService = AsyncDisposable & {
 
 async function startApart(parts: Parts, changes: Partial<PlainSettings>): Promise<ApartService> {
   const program = new URL("./github-service-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, ["--liftoff-only", program], {
     env: { ...parts.countersign.environment },
     stdio: ["pipe", "pipe", "pipe"],
   });

@@ -9,42 +9,67 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Home of the run's embedded server, outside the checkout: the database's user must be able to reach it. */
     readonly storeHome: string;
+    /** Its address with the password, for statements about databases. Empty where no file wants the server. */
+    readonly serverUrl: string;
   }
 }
 
+/** What `openTestStore` copies. */
+export const templateDatabase = "template_migrated";
+
 /** Support that opens a database in the server. */
-const wantsServer = /\/(test-store|countersign)\.ts"/;
+const wantsServer = /\/(test-store|countersign|github-service|support\/gateway)\.ts"/;
 const nameForm = /^countersign-test-(\d+)-(\d+)$/;
 
 /**
  * One embedded server a run of vitest, only if one of this run's files wants it. Each file makes a database of its own in
- * it (`openTestStore`).
+ * it (`openTestStore`). Each project of a run calls this: the first one sets up for all.
  */
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
+export async function setup({ vitest }: TestProject): Promise<() => Promise<void>> {
+  if ("storeHome" in vitest.getProvidedContext()) return () => Promise.resolve();
   removeHomesOfKilledRuns();
   const home = join(tmpdir(), `countersign-test-${process.pid}-${startTimeOf(process.pid)}`);
   mkdirSync(home);
-  project.provide("storeHome", home);
+  vitest.provide("storeHome", home);
+  let serverUrl = "";
   const end = new AsyncDisposableStack();
   end.defer(() => rmSync(home, { recursive: true, force: true }));
   try {
-    if (await isWanted(project)) end.use(await openServer(home));
+    if (await isWanted(vitest)) {
+      serverUrl = urlOf(home, end.use(await openServer(home)));
+      await makeTemplate(home);
+    }
   } catch (error) {
     await end.disposeAsync();
     throw error;
   }
+  vitest.provide("serverUrl", serverUrl);
   return () => end.disposeAsync();
 }
 
-function openServer(home: string): Promise<Store> {
+function openServer(home: string, database?: string): Promise<Store> {
   const deps = { randomBytes, notice: () => undefined };
-  return openStore(deps, { databaseUrl: null, home, databaseUid: null }, new AbortController().signal);
+  const options = { databaseUrl: null, home, databaseUid: null, ...(database === undefined ? {} : { database }) };
+  return openStore(deps, options, new AbortController().signal);
 }
 
-async function isWanted(project: TestProject): Promise<boolean> {
+function urlOf(home: string, { address }: Store): string {
+  const url = new URL(address);
+  url.username = "countersign";
+  url.password = readFileSync(join(home, "keys", "database-password"), "utf8").trim();
+  return url.href;
+}
+
+/** Migrated once, with the queue's own tables: copying it is a fraction of making them anew for each file. Nobody stays connected. */
+async function makeTemplate(home: string): Promise<void> {
+  await using store = await openServer(home, templateDatabase);
+  await store.queue();
+}
+
+async function isWanted(vitest: TestProject["vitest"]): Promise<boolean> {
   // Internal to vitest; without it all files are looked at, and the server is started where it isn't needed.
-  const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
-  const files = await project.vitest.globTestSpecifications(filenamePattern);
+  const { filenamePattern } = vitest as { readonly filenamePattern?: string[] };
+  const files = await vitest.globTestSpecifications(filenamePattern);
   return files.some(({ moduleId }) => wantsServer.test(readFileSync(moduleId, "utf8")));
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { Client } from "pg";
 import { inject } from "vitest";
 import { openStore, type Store, type Transaction } from "../../src/store/index.ts";
+import { templateDatabase } from "./test-store-setup.ts";
 
 /** A store in the run's embedded server, with SQL as text for what the table types forbid. */
 export type TestStore = Store & {
@@ -13,7 +13,7 @@ export type TestStore = Store & {
 
 /** Opens a fresh database, with all migrations. Close it with `await using` or `Symbol.asyncDispose`. */
 export async function openTestStore(options: { database?: string } = {}): Promise<TestStore> {
-  const database = options.database ?? `test_${randomBytes(8).toString("hex")}`;
+  const database = options.database ?? (await copyTemplate());
   const store = await openStore(
     { randomBytes, notice: () => undefined },
     { databaseUrl: null, home: inject("storeHome"), databaseUid: null, database },
@@ -34,11 +34,21 @@ export async function openTestStore(options: { database?: string } = {}): Promis
   return Object.assign(store, { database, sql });
 }
 
+async function copyTemplate(): Promise<string> {
+  const database = `test_${randomBytes(8).toString("hex")}`;
+  const client = new Client({ connectionString: inject("serverUrl") });
+  await client.connect();
+  try {
+    await client.query(`create database "${database}" template ${templateDatabase}`);
+  } finally {
+    await client.end();
+  }
+  return database;
+}
+
 /** The address with its password, for a process of its own that opens the same database by `DATABASE_URL`. */
-export function databaseUrlOf({ address }: Pick<TestStore, "address">): string {
-  const password = readFileSync(join(inject("storeHome"), "keys", "database-password"), "utf8").trim();
-  const url = new URL(address);
-  url.username = "countersign";
-  url.password = password;
+export function databaseUrlOf({ database }: Pick<TestStore, "database">): string {
+  const url = new URL(inject("serverUrl"));
+  url.pathname = `/${database}`;
   return url.href;
 }
