@@ -49,7 +49,12 @@ async function explain(deps: CliDeps, text: string, isJson: boolean): Promise<nu
   const explained: { recorded: RecordedDecision; replayed: Replayed }[] = [];
   for (const recorded of decisions) explained.push({ recorded, replayed: await again.again(recorded) });
   if (isJson) printJson(deps.terminal, { action_id: actionId, decisions: explained.map(explanationJson) });
-  else deps.terminal.out(explained.length === 0 ? noDecision : plain(explained.map((one) => explanationText(deps.terminal, one)).join("\n")));
+  else
+    deps.terminal.out(
+      explained.length === 0
+        ? noDecision
+        : plain(explained.map((one) => explanationText(deps.terminal, one)).join("\n")),
+    );
   return explained.every(({ replayed }) => replayed.kind === "reproduced") ? 0 : 1;
 }
 

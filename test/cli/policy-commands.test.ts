@@ -124,7 +124,11 @@ describe("`policy test` (AUD-33)", () => {
       (text: string) => text.replace('"reason"', '"raeson"'),
       /tests\/only\.json.*raeson/,
     ],
-    ["a request that is none", (text: string) => text.replace('"RESTRICTED"', '"RESTRCTED"'), /tests\/only\.json.*risk/],
+    [
+      "a request that is none",
+      (text: string) => text.replace('"RESTRICTED"', '"RESTRCTED"'),
+      /tests\/only\.json.*risk/,
+    ],
     [
       "a key twice",
       (text: string) => text.replace('"cases"', '"base": {}, "cases"'),

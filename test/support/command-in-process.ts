@@ -26,6 +26,7 @@ export async function commandInProcess(
     err: (text: string) => {
       told.stderr += redactor.redact(text);
     },
+    redact: redactor.redact,
     isLive: false,
     isOutTerminal: false,
     columns: 80,

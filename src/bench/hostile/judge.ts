@@ -1,6 +1,7 @@
 import {
   type ActionOutcome,
   type ApprovalId,
+  createRedactor,
   type IdSource,
   isCountersignError,
   type LedgerEntry,
@@ -158,7 +159,7 @@ async function runFor(judge: JudgeDeps, request: HostileRequest, hands: Counting
 async function deletionOf(path: string) {
   const before = { mode: "100644", blobSha: "3".repeat(40), sizeBytes: 6 } as const;
   const answered = await passCommitGate(
-    { redactor: { find: () => [], redact: (text) => text } },
+    { redactor: createRedactor([]) },
     {
       changeSet: { changes: [{ path, before, after: null }] },
       readBase: () => Promise.resolve(null),

@@ -23,11 +23,12 @@ const fenceCharacters = 2_000;
 
 /** The question as a comment. `redact` sees the whole of what is fenced, before it is cut: half a secret is not found. */
 export function questionText(facts: QuestionFacts, redact: Redact): string {
-  const told = redactTexts(redact, facts);
+  const { arguments: args, ...others } = facts;
+  const told = redactTexts(redact, others);
   const { approvalId, tool, risk, policyIds, advice, expiresAt } = told;
   const { text, note } = cut(redact(showHidden(contentOf(facts)).text), facts.actionId);
   return [
-    `**Countersign** asks for a person's yes: ${effectOf(told)}.`,
+    `**Countersign** asks for a person's yes: ${effectOf(told, args)}.`,
     "",
     fenced(text, facts.tool === "run_command" ? "sh" : "diff"),
     ...note,
@@ -35,7 +36,7 @@ export function questionText(facts: QuestionFacts, redact: Redact): string {
     `- approval: ${ownInCode(approvalId)}`,
     `- tool: ${inCode(tool)}, risk: ${inCode(risk)}`,
     `- asked for by ${policyIds.map(inCode).join(", ")}`,
-    ...Object.entries(advice).map(([id, words]) => `- advice of ${inCode(id)}: ${inertLine(words)}`),
+    ...Object.entries(advice).map(([id, words]) => `- advice of ${inCode(redact(id))}: ${inertLine(words)}`),
     `- without an answer until ${ownInCode(expiresAt)} it is not done`,
     "",
     `To allow exactly this, once: ${ownInCode(`/countersign approve ${approvalId}`)}`,
@@ -45,7 +46,7 @@ export function questionText(facts: QuestionFacts, redact: Redact): string {
 }
 
 /** In plain words what would be done. */
-function effectOf({ tool, paths, arguments: args }: Redacted<StoredQuestion>): string {
+function effectOf({ tool, paths }: Redacted<Pick<StoredQuestion, "tool" | "paths">>, args: JsonObject): string {
   const files = paths.slice(0, pathsAtMost).map(inCode).join(", ");
   const more = paths.length > pathsAtMost ? ` and ${paths.length - pathsAtMost} more` : "";
   switch (tool) {

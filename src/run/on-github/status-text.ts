@@ -97,7 +97,11 @@ function underWay(facts: Redacted<StatusFacts>): readonly string[] {
   ];
 }
 
-const waitingText = ({ approvalId, tool, expiresAt }: Redacted<StatusFacts>["waitingFor"][number]): readonly string[] => [
+const waitingText = ({
+  approvalId,
+  tool,
+  expiresAt,
+}: Redacted<StatusFacts>["waitingFor"][number]): readonly string[] => [
   `- waits until ${ownInCode(expiresAt)} for a yes to ${inCode(tool)}: ${ownInCode(`/countersign approve ${approvalId}`)} or ${ownInCode(`/countersign deny ${approvalId}`)}`,
 ];
 
