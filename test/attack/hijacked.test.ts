@@ -29,8 +29,10 @@ describe("a command that stops its own supervisor (SEC-57)", () => {
     const result = await room.workspace.exec({ program: { kind: "shell", script }, timeoutMs: 60_000 }, never);
 
     expect(result).toMatchObject({ exitCode: 0, timedOut: false });
-    expect(result.killed.filter((name) => name === "left").length).toBeGreaterThan(90);
-    expect(result.killed.length).toBeLessThanOrEqual(100);
+    const named = result.killed.filter((name) => name === "left");
+    expect(named.length).toBeGreaterThan(0);
+    expect(result.killed).toEqual([...named, expect.stringMatching(/^… and \d+ more$/)]);
+    expect(named.length).toBeLessThanOrEqual(20);
   });
 });
 
