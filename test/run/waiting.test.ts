@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ActionState, type Run, statesAtRest } from "../../src/domain/index.ts";
+import { type ActionState, createRedactor, type Run, statesAtRest } from "../../src/domain/index.ts";
 import { recordPersonsAnswer } from "../../src/gateway/index.ts";
 import { loadRepositorySettings, noRepositoryPolicies, parseOperatorSettings } from "../../src/policy/index.ts";
 import { carry } from "../../src/run/carry.ts";
@@ -77,6 +77,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
       return Promise.resolve(anAnswer(moves[Math.min(turn, moves.length - 1)] ?? finished));
     },
     modelName: "scripted",
+    redactor: createRedactor([]),
     askApproval: null,
     onEvent: () => undefined,
     openPages: () => Promise.resolve({ ...context.pages, [Symbol.asyncDispose]: () => Promise.resolve() }),
