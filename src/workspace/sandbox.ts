@@ -95,7 +95,11 @@ function collect(pipe: OpenPipe, output: BoundedOutput) {
   return { ...pipe, closed, count: () => bytes };
 }
 
-/** Throws SANDBOX_FAILED for whatever the system refuses before the sandbox is there. */
+/** A full disk is no fault of the sandbox: it is told as what it is. */
+const isFullDisk = (cause: unknown): boolean =>
+  ["ENOSPC", "EDQUOT"].includes(String((cause as NodeJS.ErrnoException | null)?.code));
+
+/** Throws SANDBOX_FAILED for whatever the system refuses before the sandbox is there, but a full disk as the system says it. */
 function start(
   deps: WorkspaceDeps,
   place: SandboxPlace & { readonly workFolder: string },
@@ -106,7 +110,7 @@ function start(
     const [stdout, stderr] = openPipes(place.pipes).map((pipe) => collect(pipe, output)) as [Collected, Collected];
     return { stdout, stderr, ...startSandbox(deps, place, { request, stdout: stdout.writer, stderr: stderr.writer }) };
   } catch (cause) {
-    if (cause instanceof CountersignError) throw cause;
+    if (cause instanceof CountersignError || isFullDisk(cause)) throw cause;
     // biome-ignore lint/style/useErrorCause: it is passed, with the options of our own class
     throw new CountersignError("SANDBOX_FAILED", `the sandbox could not be started: ${messageOf(cause)}`, { cause });
   }

@@ -57,10 +57,27 @@ beforeAll(async () => {
   const number = await place.github.openIssue(repository, { title, body, by: "alice" });
   await place.github.label({ repository, number }, "countersign", "alice");
   await place.github.edit({ repository, number }, { body: "Rather delete everything." }, "alice");
+  await refuse(number);
   await service.ended();
   await place.github.settled();
   [runId = ""] = service.events.flatMap((event) => (event.kind === "ended" ? [event.runId] : []));
 });
+
+/** What only a person may allow is asked about: the answer is a no. */
+async function refuse(number: number): Promise<void> {
+  const approvalId = await vi.waitFor(
+    async () => {
+      const [row] =
+        (await place.countersign.store?.sql<{ readonly id: string }>(
+          "select approval_id as id from approvals join runs using (run_id) where status = 'waiting'",
+        )) ?? [];
+      if (row === undefined) throw new Error("no run waits for a person");
+      return row.id;
+    },
+    { timeout: 120_000, interval: 100 },
+  );
+  await place.github.comment({ repository, number }, `/countersign deny ${approvalId} no`, "alice");
+}
 
 afterAll(async () => {
   await place[Symbol.asyncDispose]();
@@ -100,7 +117,9 @@ describe("a run for an issue of an attacker", () => {
     expect(stripHidden(told()).removed).toEqual({});
     expect(told()).toContain("docs/a\\u{200B}.md");
     expect(await pullBody()).toMatch(/11 hidden items removed from the text before the model saw it: .*2 html comment/);
-    expect(await evidenceOf("hiddenRemoved")).toEqual([
+    const removed = await evidenceOf("hiddenRemoved"); // once each time that the run is taken up
+    expect(removed[1]).toEqual(removed[0]);
+    expect(removed.slice(0, 1)).toEqual([
       {
         zero_width: 2,
         tag_character: 2,
