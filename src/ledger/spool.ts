@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open, readdir, readFile, unlink } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import {
@@ -81,7 +81,7 @@ export async function openSpool(folder: string, owner: string): Promise<Spool> {
     [Symbol.asyncDispose]: async () => {
       await turn;
       await handle.close();
-      if (size === 0) await unlink(file);
+      if (size === 0) await rm(file, { force: true }); // a home may be gone before its last user
     },
   };
 }
@@ -165,4 +165,4 @@ function readFrame(bytes: Buffer): { readonly value: SpoolRecord; readonly sizeB
 }
 
 /** Takes away what a worker that is gone has left, once all of it is settled. Throws what the file system throws. */
-export const removeSpool = (folder: string, name: string): Promise<void> => unlink(join(folder, name));
+export const removeSpool = (folder: string, name: string): Promise<void> => rm(join(folder, name));

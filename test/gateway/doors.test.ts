@@ -26,8 +26,9 @@ describe("no way to an effect but the gateway (AUD-1, AUD-5)", () => {
 
     expect(functions.map(([name]) => name).toSorted()).toEqual([
       ...["answerApproval", "createCatalogue", "createFingerprints", "createSavedPages", "modelTools"],
-      ...["openSealedChangeSet", "passCommitGate", "perform", "reconcileOpen", "refusalsOfFile", "refusalsOfLockfile"],
-      ...["sealedChangeSet", "toolSchemas"],
+      ...["openSealedChangeSet", "passCommitGate", "perform", "readButton", "readStoredQuestion", "reconcileOpen"],
+      ...["recordExpiry", "recordPersonsAnswer", "refusalsOfFile", "refusalsOfLockfile", "sealedChangeSet", "takeUp"],
+      ...["toButtons", "toolSchemas", "unrecordedOutcome"],
     ]);
   });
 
@@ -51,7 +52,7 @@ describe("no way to an effect but the gateway (AUD-1, AUD-5)", () => {
 
     expect(naming(handsOnTrees, /^(gateway|workspace|bench)\//)).toEqual([]);
     expect(naming(handsOnGithub, /^(gateway|github)\//)).toEqual([]);
-    expect(naming(/ = seal\(|return seal\(/, /^$/)).toEqual(["gateway/perform.ts"]);
+    expect(naming(/ = seal\(|return seal\(/, /^$/)).toEqual(["gateway/perform.ts", "gateway/take-up.ts"]);
   });
 
   it("no other room asks GitHub's API or a model's tool for anything by itself", () => {

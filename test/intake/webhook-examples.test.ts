@@ -75,7 +75,7 @@ describe("GitHub's own examples through the real endpoint (SEC-113)", () => {
       const { repository, issue, sender, comment, label } = payload as Record<string, object>;
       const changed = {
         ...payload,
-        installation: { id: 5 },
+        installation: { id: 6_000_001 }, // none of the examples has taken the App from it
         repository: { ...repository, id },
         sender: { ...sender, id: 21_031_067 },
         issue: { ...issue, state: "open", title: "t", pull_request: undefined },
