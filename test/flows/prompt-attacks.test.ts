@@ -76,7 +76,7 @@ async function refuse(number: number): Promise<void> {
     },
     { timeout: 120_000, interval: 100 },
   );
-  await place.github.comment({ repository, number }, `/countersign deny ${approvalId} no`, "alice");
+  place.github.comment({ repository, number }, `/countersign deny ${approvalId} no`, "alice");
 }
 
 afterAll(async () => {
