@@ -48,6 +48,7 @@ type Pace = GithubRunDeps["times"] & {
   readonly requestTimeoutMs: number;
   readonly writeIntervalMs: number;
   readonly lookIntervalMs: number;
+  readonly lookPausesMs?: readonly number[];
 };
 const defaultPace: Pace = {
   ...defaultLeaseTimes,
@@ -144,7 +145,8 @@ function startRuns(
   };
   const places = runsAtOnce(operator, settings.runUids, { name: runs.workspace.rung });
   const taking = { onUnrecorded: outage.onUnrecorded, whyNoneTaken, places };
-  const deps = { ...runs, github, publicUrl: settings.publicUrl, times: pace, ...taking };
+  const looking = pace.lookPausesMs === undefined ? {} : { lookPausesMs: pace.lookPausesMs };
+  const deps = { ...runs, github, publicUrl: settings.publicUrl, times: pace, ...looking, ...taking };
   undo.use(startWorking(deps, hooks, signal));
   return outage.ended;
 }

@@ -19,4 +19,6 @@ export type GatewayDeps = IdSource & {
   readonly approvalExpiresAfterMs: number;
   /** Waits, or throws the signal's reason: between two looks at what became of a lost answer. */
   readonly delay: (waitMs: number, signal: AbortSignal) => Promise<void>;
+  /** For tests: how long it waits before each further look; absent: 5 s and 15 s (AUD-65). */
+  readonly lookPausesMs?: readonly number[];
 };

@@ -20,7 +20,7 @@ import { batchOf, stepOf, type Trail } from "./trail.ts";
 export const maxRounds = 3;
 
 /** Before the second and the third round: whatever hid the answer may pass. */
-const pausesMs: readonly number[] = [5_000, 15_000];
+const defaultPausesMs: readonly number[] = [5_000, 15_000];
 
 /** One try of an action whose outcome is not known, and how it is to be settled. */
 export type OpenTry = {
@@ -48,6 +48,7 @@ export async function lookInRounds(
   { trail, open }: { readonly trail: Trail; readonly open: OpenTry },
   signal: AbortSignal,
 ): Promise<ActionOutcome> {
+  const pausesMs = deps.lookPausesMs ?? defaultPausesMs;
   for (let round = open.firstRound; ; round += 1) {
     signal.throwIfAborted();
     const outcome = await lookOnce(deps, run, { trail, open, round }, signal);

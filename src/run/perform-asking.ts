@@ -15,6 +15,7 @@ export function gatewayDeps(deps: RunDeps): GatewayDeps {
     openQuestions: new Map(),
     approvalExpiresAfterMs: deps.operator.approvals.expireAfterMinutes * 60_000,
     delay,
+    ...(deps.lookPausesMs === undefined ? {} : { lookPausesMs: deps.lookPausesMs }),
   };
 }
 

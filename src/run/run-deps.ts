@@ -79,6 +79,8 @@ export type RunDeps = IdSource & {
   readonly onEvent: (event: RunEvent) => void;
   /** Knows the live secrets: nothing with one of them is published. */
   readonly redactor: Redactor;
+  /** For tests: the pauses between looks at what became of a lost answer; absent: the gateway's own. */
+  readonly lookPausesMs?: readonly number[];
 };
 
 /** What is asked for: a repository, an issue, and who asks. */

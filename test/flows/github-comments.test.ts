@@ -11,7 +11,13 @@ const made = "POST /repos/{owner}/{repo}/issues/{issue_number}/comments";
 const listed = "GET /repos/{owner}/{repo}/issues/{issue_number}/comments";
 const opened = "POST /repos/{owner}/{repo}/pulls";
 const unverified = { ".github/countersign.yml": "version: 1\nverify: none\n" };
-const quick = { writeIntervalMs: 0, lookIntervalMs: 1, requestTimeoutMs: 600_000, stopPollMs: 200 };
+const quick = {
+  writeIntervalMs: 0,
+  lookIntervalMs: 1,
+  requestTimeoutMs: 600_000,
+  stopPollMs: 200,
+  lookPausesMs: [10, 10],
+};
 
 let place: GithubPlace;
 let closeModel: () => Promise<void>;
