@@ -85,7 +85,7 @@ export function toRequests(
     risk: riskOf(action.risk, action.name, path === null ? [] : [path]),
     repository: run.repository,
     runId: run.runId,
-    approved: approved || (isPublished && path !== null && run.isPathApproved(path.resolved)),
+    approved: approved || isApprovedBefore(run, parsed, path),
     runState: run.runState(),
     attempt: run.attempt,
     budgetLeft: run.budgetLeft(),
@@ -96,4 +96,10 @@ export function toRequests(
   });
   const whole = isPublished || facts.paths.length === 0 ? [request(null)] : [];
   return [...whole, ...facts.paths.map(request)];
+}
+
+/** Nobody is asked twice for the same bytes (AUD-21): neither to publish a path nor to install what a person let in. */
+function isApprovedBefore(run: RunContext, { action }: ParsedAction, path: PathFact | null): boolean {
+  if (action.name === "run_setup") return run.isSetupApproved === true;
+  return action.place === "github" && path !== null && run.isPathApproved(path.resolved);
 }

@@ -28,6 +28,8 @@ export type PersonsAnswer = {
   readonly kind: "granted" | "refused";
   /** With the permission that GitHub told just now (AUD-37). */
   readonly approver: Requester;
+  /** GitHub's name for the request that told the permission (AUD-5); null where it gave none. */
+  readonly requestId: string | null;
   /** Free text, sealed and told to the model. */
   readonly reason: string;
   readonly deliveryId: string;
@@ -55,7 +57,7 @@ export async function recordPersonsAnswer(
   within: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   const { approvalId, actionId } = question;
-  const { kind, approver, decision, deliveryId } = answer;
+  const { kind, approver, requestId, decision, deliveryId } = answer;
   const reference = Buffer.from(deps.randomBytes(16)).toString("hex");
   const nonce = await readNonce(deps, actionId);
   if (nonce === null) throw new CountersignError("KEYS_UNUSABLE", `action \`${actionId}\` can't be opened`);
@@ -76,6 +78,7 @@ export async function recordPersonsAnswer(
       approvalId,
       channel: "github",
       permission: approver.permission,
+      requestId,
       policy: { effect: decision.effect, policyIds: decision.policyIds, policySetDigest: decision.policySetDigest },
       commitments,
     },

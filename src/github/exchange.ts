@@ -134,7 +134,7 @@ export function createExchange(
 }
 
 /** GitHub's name for a request, where it looks like one. */
-export function requestIdOf({ headers }: Answered): string | null {
+export function requestIdOf({ headers }: Pick<Answered, "headers">): string | null {
   const id = String(headers["x-github-request-id"] ?? "");
   return /^[\w:-]{1,100}$/.test(id) ? id : null;
 }

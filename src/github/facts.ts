@@ -51,7 +51,12 @@ export type IssueFacts = {
 };
 
 /** `permission` is GitHub's own reduction of roles: maintain and custom roles with write are `write`, triage is `read`. */
-export type PermissionFacts = { readonly permission: Permission; readonly userId: number };
+export type PermissionFacts = {
+  readonly permission: Permission;
+  readonly userId: number;
+  /** GitHub's name for the request that told it (AUD-5); null where it gave none. */
+  readonly requestId: string | null;
+};
 
 export type PullRequestFacts = {
   readonly id: number;

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { CountersignError, isCountersignError, type ReactionTarget } from "../domain/index.ts";
 import * as shapes from "./answers.ts";
-import type { ApiRequest } from "./exchange.ts";
+import { type ApiRequest, requestIdOf } from "./exchange.ts";
 import type { ComparisonFacts, Listed, RepositoryPlace } from "./facts.ts";
 import type { GithubReader } from "./github.ts";
-import { type Credential, type ReadDeps, readAnswer, type Shape } from "./read.ts";
+import { type Answer, type Credential, type ReadDeps, readAnswer, type Shape } from "./read.ts";
 
 /** One read of a repository: `path` follows `/repositories/{repository_id}`. */
 export type Read = <Data>(
@@ -13,6 +13,13 @@ export type Read = <Data>(
   shape: Shape<Data>,
   signal: AbortSignal,
 ) => Promise<Data>;
+/** The same, with the headers of the answer. */
+type Ask = <Data>(
+  path: string,
+  parameters: Parameters,
+  shape: Shape<Data>,
+  signal: AbortSignal,
+) => Promise<Answer<Data>>;
 type Parameters = Readonly<Record<string, unknown>>;
 type ListRead = <Item>(
   path: string,
@@ -36,13 +43,14 @@ export function createRead(
   deps: ReadDeps,
   place: RepositoryPlace,
   credential: Credential,
-): { read: Read; list: ListRead } {
-  const ask = <Data>(path: string, parameters: Parameters, shape: Shape<Data>, signal: AbortSignal) => {
+): { ask: Ask; read: Read; list: ListRead } {
+  const ask: Ask = (path, parameters, shape, signal) => {
     const isFinal = path.startsWith("/issues/{issue_number}") ? ({ isFinal: true } as const) : {};
     const request = { ...inRepository(place, { method: "GET", route: path, parameters }), ...isFinal };
     return readAnswer(deps, { request, credential }, shape, signal);
   };
   return {
+    ask,
     read: async (path, parameters, shape, signal) => (await ask(path, parameters, shape, signal)).data,
     list: async <Item>(path: string, parameters: Parameters, shape: Shape<readonly Item[]>, signal: AbortSignal) => {
       const items: Item[] = [];
@@ -87,7 +95,7 @@ async function compare(read: Read, basehead: string, signal: AbortSignal): Promi
 }
 
 /** The reads of one repository, with a credential that only reads. */
-export function createReader({ read, list }: ReturnType<typeof createRead>, place: RepositoryPlace): GithubReader {
+export function createReader({ ask, read, list }: ReturnType<typeof createRead>, place: RepositoryPlace): GithubReader {
   const reader: GithubReader = {
     repository: async (signal) => {
       const facts = await read("", {}, shapes.Repository, signal);
@@ -103,8 +111,11 @@ export function createReader({ read, list }: ReturnType<typeof createRead>, plac
     commit: (sha, signal) => read("/git/commits/{commit_sha}", { commit_sha: sha }, shapes.Commit, signal),
     compare: (base, head, signal) => compare(read, `${base}...${head}`, signal),
     issue: (number, signal) => read("/issues/{issue_number}", { issue_number: number }, shapes.Issue, signal),
-    permission: (login, signal) =>
-      read("/collaborators/{username}/permission", { username: login }, shapes.PermissionAnswer, signal),
+    permission: async (login, signal) => {
+      const path = "/collaborators/{username}/permission";
+      const { data, headers } = await ask(path, { username: login }, shapes.PermissionAnswer, signal);
+      return { ...data, requestId: requestIdOf({ headers }) };
+    },
     pullRequest: (number, signal) => read("/pulls/{pull_number}", { pull_number: number }, shapes.PullRequest, signal),
     pullRequestsByHead: async (branch, signal) => {
       const { owner } = await reader.repository(signal);

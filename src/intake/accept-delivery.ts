@@ -80,7 +80,7 @@ async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, s
     case "stop":
       return acceptStopCommand(deps, delivery, ask);
     case "approval":
-      return acceptAnswer(deps, delivery, { ask, wants, permission: authority.permission });
+      return acceptAnswer(deps, delivery, { ask, wants, authority });
     case "run":
       return acceptRun(deps, { delivery, ask, verb: wants.verb, permission: authority.permission }, signal);
     default:

@@ -4,7 +4,7 @@ import type { Ask } from "./reading.ts";
 
 /** Whether the sender may ask. `cause` is a code for the record: why GitHub's answer is none, or what it said. */
 export type Authority =
-  | { readonly kind: "granted"; readonly permission: Permission }
+  | { readonly kind: "granted"; readonly permission: Permission; readonly requestId: string | null }
   | {
       readonly kind: "refused";
       readonly code: "permission_missing" | "permission_unknown";
@@ -34,11 +34,11 @@ export async function askAuthority(
 const causeOf = (error: unknown): string => (isCountersignError(error) ? error.code : "bug");
 const unknown = (cause: string): Authority => ({ kind: "refused", code: "permission_unknown", cause });
 
-function judge(answer: { readonly permission: Permission; readonly userId: number }, senderId: number): Authority {
+function judge(answer: Awaited<ReturnType<AcceptDeps["github"]["permission"]>>, senderId: number): Authority {
   if (answer.userId !== senderId) return { kind: "refused", code: "permission_missing", cause: "another_user" };
-  const { permission } = answer;
+  const { permission, requestId } = answer;
   if (permission === "admin" || permission === "maintain" || permission === "write")
-    return { kind: "granted", permission };
+    return { kind: "granted", permission, requestId };
   return { kind: "refused", code: "permission_missing", cause: permission };
 }
 

@@ -8,12 +8,15 @@ export type Place = { readonly installationId: number; readonly repositoryId: nu
 
 /** The two questions that intake asks of GitHub. Both fail with a `CountersignError`. */
 export type AskGithub = {
-  /** SEC-31: `permission` as the API calls it, and the id of the user that the answer is about. */
+  /**
+   * SEC-31: `permission` as the API calls it, the id of the user that the answer is about, and GitHub's name for the request that
+   * told it, null where it gave none (AUD-5).
+   */
   permission(
     place: Place,
     login: string,
     signal: AbortSignal,
-  ): Promise<{ readonly permission: Permission; readonly userId: number }>;
+  ): Promise<{ readonly permission: Permission; readonly userId: number; readonly requestId: string | null }>;
   /** Asked only about a delivery that comes late (GH-32). */
   issue(
     place: Place,

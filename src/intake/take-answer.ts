@@ -1,9 +1,10 @@
-import type { DeliveryCode, Permission, Requester, Risk, RunId } from "../domain/index.ts";
+import type { DeliveryCode, Requester, Risk, RunId } from "../domain/index.ts";
 import { type OpenQuestion, recordPersonsAnswer } from "../gateway/index.ts";
 import { readActionEntries } from "../ledger/index.ts";
 import { approvalRequest, noRepositoryPolicies } from "../policy/index.ts";
 import { wakeRun } from "../run/index.ts";
 import type { Transaction } from "../store/index.ts";
+import type { Authority } from "./authority.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Ask, SignedDelivery, Wants } from "./reading.ts";
 import { claimDelivery, KnownDelivery, type Outcome } from "./record-delivery.ts";
@@ -12,7 +13,7 @@ import { claimDelivery, KnownDelivery, type Outcome } from "./record-delivery.ts
 export type WrittenAnswer = {
   readonly ask: Ask;
   readonly wants: Extract<Wants, { readonly kind: "approval" }>;
-  readonly permission: Permission;
+  readonly authority: Extract<Authority, { readonly kind: "granted" }>;
 };
 
 /** What became of it: the first valid answer is taken; any other changes nothing, and its sender is told why (AUD-39). */
@@ -46,7 +47,8 @@ export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, ans
   const kind = answer.wants.verb === "approve" ? "granted" : "refused";
   const outcome = { result: "answered", code: `approval_${kind}`, runId: question.run.runId } as const;
   const { deliveryId } = delivery;
-  const given = { kind, approver, reason: answer.wants.reason, deliveryId, decision } as const;
+  const { requestId } = answer.authority;
+  const given = { kind, approver, requestId, reason: answer.wants.reason, deliveryId, decision } as const;
   try {
     await recordPersonsAnswer(deps, question, given, async (tx) => {
       const settlement = { ...outcome, answer: null, detail: answer.ask.detail, businessKey: answer.ask.businessKey };
@@ -140,10 +142,10 @@ async function requireGoing(tx: Transaction, runId: RunId): Promise<void> {
   if (run === undefined || isOver(run)) throw new RunClosed("the run has ended or is to stop");
 }
 
-const approverOf = ({ ask: { sender }, permission }: WrittenAnswer): Requester => ({
+const approverOf = ({ ask: { sender }, authority }: WrittenAnswer): Requester => ({
   id: String(sender.id),
   login: sender.login,
-  permission,
+  permission: authority.permission,
 });
 
 /** Of the action that is asked about, as its question has it. */

@@ -1,4 +1,4 @@
-import { type ChangeSet, CountersignError } from "../domain/index.ts";
+import { type ChangeSet, CountersignError, emptyChangeSet } from "../domain/index.ts";
 import { fromRecord, type ReadBack, readBack } from "./read-back.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { Resumed } from "./resume.ts";
@@ -71,7 +71,7 @@ async function workInCheckout(
     output: session.output,
   };
   await using workspace = await deps.workspace.createWorkspace(session.base, options, signal);
-  await setUp(deps, session, { workspace, hasChangedDependencies: false }, signal);
+  await setUp(deps, session, { workspace, dependencies: emptyChangeSet }, signal);
   // The base, the setup again, then what authorized actions did to it, and nothing else (AUD-66).
   if (resumed !== null) await workspace.apply(recordedChanges(session.base, resumed.recorded));
   const end = await work(deps, session, { workspace, resumed }, signal);

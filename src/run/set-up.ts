@@ -3,6 +3,7 @@ import { type ActionOutcome, type ChangeSet, CountersignError, cutRedacted, newA
 import { createFingerprints, type RunContext } from "../gateway/index.ts";
 import { protectionOf } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
+import { deciderOf } from "./decide-paths.ts";
 import { askedAtOnce, performAsking } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { Session } from "./session.ts";
@@ -14,7 +15,7 @@ import type { Session } from "./session.ts";
 export async function setUp(
   deps: RunDeps,
   session: Session,
-  tree: { readonly workspace: Workspace; readonly hasChangedDependencies: boolean },
+  tree: { readonly workspace: Workspace; readonly dependencies: ChangeSet },
   signal: AbortSignal,
 ): Promise<void> {
   const { setup } = session.settings;
@@ -28,6 +29,7 @@ export async function setUp(
     pages,
     onRecordedChange: () => undefined,
     ...askedAtOnce(session.context),
+    isSetupApproved: isApproved(session, tree.dependencies),
   };
   const proposed = {
     actionId: newActionId(deps),
@@ -38,7 +40,7 @@ export async function setUp(
       command: setup.run,
       timeout_s: Math.ceil(setup.timeoutMs / 1000),
       network: setup.network,
-      changed_dependencies: tree.hasChangedDependencies,
+      changed_dependencies: tree.dependencies.changes.length > 0,
     }),
     call: null,
     compensates: null,
@@ -49,6 +51,19 @@ export async function setUp(
   signal.throwIfAborted();
   const failure = failureOf(outcome, cutRedacted(deps.redactor.redact(setup.run), longestCommand));
   if (failure !== null) throw failure;
+}
+
+/**
+ * Whether a person said yes to each of the changes; their bytes are as authorized actions left them, since the read-back lets no
+ * others through (SEC-91). Who sits at the terminal is asked again instead.
+ */
+function isApproved(session: Session, { changes }: ChangeSet): boolean {
+  const { isApproved: isPathApproved } = deciderOf(session);
+  return (
+    session.context.approvalChannel === "github" &&
+    changes.length > 0 &&
+    changes.every(({ path }) => isPathApproved(path))
+  );
 }
 
 /** What of a change set decides what a setup installs (SEC-72), and the rest of it. */

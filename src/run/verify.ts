@@ -69,10 +69,9 @@ async function makeReady(
   signal: AbortSignal,
 ): Promise<TestRun | null> {
   const { dependencies, rest } = splitDependencies(changeSet ?? emptyChangeSet);
-  const isChanged = dependencies.changes.length > 0;
   await workspace.apply(dependencies);
   try {
-    await setUp(deps, session, { workspace, hasChangedDependencies: isChanged }, signal);
+    await setUp(deps, session, { workspace, dependencies }, signal);
   } catch (error) {
     if (changeSet === null || !isCountersignError(error, "SETUP_FAILED")) throw error;
     return { ...nothingRun, durationMs: 0, missing: error.message };

@@ -192,10 +192,15 @@ describe("a read", () => {
   ])("tells what %s may do by `permission`, never by the role's name", async (role, permission, expected) => {
     mock.replyInRepository("GET", "/collaborators/octo/permission", {
       status: 200,
+      headers: { "x-github-request-id": "F00D:1" },
       body: { permission, role_name: role, user: { id: 5, login: "octo" } },
     });
 
-    expect(await mock.reader().permission("octo", never)).toEqual({ permission: expected, userId: 5 });
+    expect(await mock.reader().permission("octo", never)).toEqual({
+      permission: expected,
+      userId: 5,
+      requestId: "F00D:1",
+    });
   });
 
   it("takes a permission without a user as unreadable", async () => {

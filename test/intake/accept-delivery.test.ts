@@ -206,7 +206,7 @@ describe("who may not write (AT-6, AT-8, SEC-31, SEC-32)", () => {
   const github = intakeGithub("write");
   function intakeGithub(permission: "admin" | "maintain" | "write" | "read" | "none", userId: number = writer.id) {
     return {
-      permission: async () => ({ permission, userId }),
+      permission: async () => ({ permission, userId, requestId: null }),
       issue: async () => ({ isOpen: true, labels: [] }),
     };
   }
@@ -347,7 +347,10 @@ describe("a run that can't be now (SEC-5, SEC-35)", () => {
     const sender = { id: 60_606, login: "eve" };
     const settings = {
       operator: operatorWith({ caps: { runs_per_sender: { hour: 1 } } }),
-      github: { ...depsWith().github, permission: async () => ({ permission: "write", userId: sender.id }) as const },
+      github: {
+        ...depsWith().github,
+        permission: async () => ({ permission: "write", userId: sender.id, requestId: null }) as const,
+      },
     };
     await deliver("issues", labelled({ sender }), settings);
 
@@ -535,7 +538,7 @@ describe("a command", () => {
   it("by someone who may not write gets no comment, whatever it is", async () => {
     const github = {
       ...depsWith().github,
-      permission: async () => ({ permission: "read", userId: writer.id }) as const,
+      permission: async () => ({ permission: "read", userId: writer.id, requestId: null }) as const,
     };
 
     for (const line of ["help", "merge", "stop", "fix"]) {

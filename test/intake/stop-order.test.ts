@@ -24,7 +24,7 @@ beforeAll(async () => {
     const deps = intakeDeps(store, held, await held.open(store));
     const permission = async (_place: unknown, login: string) => {
       await answers.get(login);
-      return { permission: "write", userId: writer.id } as const;
+      return { permission: "write", userId: writer.id, requestId: null } as const;
     };
     return startIntake({ ...deps, github: { ...deps.github, permission } });
   };

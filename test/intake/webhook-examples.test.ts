@@ -37,7 +37,7 @@ let intake: TestIntake;
 beforeAll(async () => {
   store = await openTestStore();
   held = await openTestLedger(store);
-  const permission = async () => ({ permission: "write", userId: 21_031_067 }) as const;
+  const permission = async () => ({ permission: "write", userId: 21_031_067, requestId: null }) as const;
   const deps = intakeDeps(store, held);
   intake = await startIntake({ ...deps, github: { ...deps.github, permission }, operator: operatorWith({}) });
 });

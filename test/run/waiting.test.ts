@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ActionState, createRedactor, type Run, statesAtRest } from "../../src/domain/index.ts";
+import { type ActionId, type ActionState, createRedactor, type Run, statesAtRest } from "../../src/domain/index.ts";
 import { recordPersonsAnswer } from "../../src/gateway/index.ts";
 import { loadRepositorySettings, noRepositoryPolicies, parseOperatorSettings } from "../../src/policy/index.ts";
 import { carry } from "../../src/run/carry.ts";
+import { runJob } from "../../src/run/on-github/hand-over.ts";
 import { waitingQuestions } from "../../src/run/on-github/put-questions.ts";
+import { lookAtQuestions } from "../../src/run/on-github/wait-for-answers.ts";
 import { openSession } from "../../src/run/open-session.ts";
 import { askedAbout, readResumed } from "../../src/run/resume.ts";
 import type { RunDeps } from "../../src/run/run-deps.ts";
+import type { Session } from "../../src/run/session.ts";
 import { settleCutOffActions } from "../../src/run/settle-open-actions.ts";
 import { createFakeWorkspace, type FakeWorkspace } from "../support/fake-workspace.ts";
-import { never, openTestGateway, type TestGateway } from "../support/gateway.ts";
+import { approvalMs, never, openTestGateway, type TestGateway } from "../support/gateway.ts";
 import { anAnswer, type WrittenCall } from "../support/loop.ts";
 import { visibleText } from "../support/texts.ts";
 
@@ -44,14 +47,22 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
+type Wish = {
+  /** The repository's own settings. */
+  readonly settings?: string;
+  /** As where a policy lets the model write a manifest without a person. */
+  readonly isManifestFree?: boolean;
+};
+
 /** `cutAt`: the append at which the process of the worker ends, once. */
-async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: number | null) {
+async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: number | null, wish: Wish = {}) {
   const context = await gateway.newRun(null);
   const { runId, traceId, lease } = context;
   const operator = parseOperatorSettings("{}", "operator.json");
-  const settings = await loadRepositorySettings({ paths: [], read: () => Promise.resolve(null) }, operator);
+  const file = wish.settings === undefined ? null : Buffer.from(wish.settings);
+  const settings = await loadRepositorySettings({ paths: [], read: () => Promise.resolve(file) }, operator);
   const workspaces: FakeWorkspace[] = [];
-  const world = { appends: 0, asked: 0 };
+  const world = { appends: 0, asked: 0, told: "" };
   const append: RunDeps["ledger"]["append"] = (...batch) => {
     world.appends += 1;
     if (world.appends === cutAt) return Promise.reject(new Error("cut off"));
@@ -62,6 +73,8 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     const isAsked = requests.some(
       ({ tool, path, approved }) => tool === "read_file" && path?.resolved.startsWith("asked") === true && !approved,
     );
+    const isFree = wish.isManifestFree === true && requests.some(({ path }) => path?.resolved === "package.json");
+    if (isFree) return { ...decision, effect: "allow" };
     return isAsked ? { ...decision, effect: "require_approval", policyIds: ["reads-by-approval"] } : decision;
   };
   const deps = {
@@ -73,6 +86,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     operator,
     model: (request: { readonly messages: readonly { readonly kind: string }[] }) => {
       world.asked += 1;
+      world.told = JSON.stringify(request.messages);
       const turn = request.messages.filter(({ kind }) => kind === "assistant").length;
       return Promise.resolve(anAnswer(moves[Math.min(turn, moves.length - 1)] ?? finished));
     },
@@ -103,6 +117,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     },
   };
   const issue = { title: visibleText("t", "issue_title"), body: visibleText("b"), request: null };
+  let lastSession: Session | null = null;
   /** As a worker of the run does it, whichever it is. */
   const work = async (): Promise<string> => {
     const wasAsked = (await askedAbout(deps, runId)).length > 0;
@@ -115,6 +130,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     });
     session.recorded.push(...(resumed?.recorded ?? []));
     for (const actionId of resumed?.approved ?? []) session.approvedEarlier.add(actionId);
+    lastSession = session;
     const carried = await carry(deps, session, resumed, never);
     return carried.kind === "waiting" ? "waiting" : carried.result.end.stopReason;
   };
@@ -122,11 +138,11 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     for (const question of await waitingQuestions(deps, runId)) {
       const approver = { id: "501", login: "ada", permission: "write" } as const;
       const decision = gateway.policies.authorize([], noRepositoryPolicies);
-      const answer = { kind: "granted", approver, reason: "", deliveryId: "d", decision } as const;
+      const answer = { kind: "granted", approver, requestId: null, reason: "", deliveryId: "d", decision } as const;
       await recordPersonsAnswer(deps, { ...question, run }, answer, () => Promise.resolve());
     }
   };
-  return { world, workspaces, work, answerAll, runId };
+  return { world, workspaces, work, answerAll, runId, deps, session: () => lastSession };
 }
 
 /** Takes a change set, as a real checkout does. */
@@ -156,8 +172,8 @@ function cutOff(error: unknown): string {
 }
 
 /** Works, answers and works again until an end. A process that was cut off is followed by another. */
-async function toTheEnd(moves: readonly (readonly WrittenCall[])[], cutAt: number | null) {
-  const opened = await openWorld(moves, cutAt);
+async function toTheEnd(moves: readonly (readonly WrittenCall[])[], cutAt: number | null, wish: Wish = {}) {
+  const opened = await openWorld(moves, cutAt, wish);
   const ends: string[] = [];
   for (let worker = 0; worker < 8 && !ends.includes("finished"); worker += 1) {
     ends.push(await opened.work().catch(cutOff));
@@ -209,3 +225,65 @@ describe("a run that waits for a person is gone on with from its record (AUD-66,
     }
   });
 });
+
+describe("a manifest that the model changes, in a repository with a setup (AUD-21, SEC-72)", () => {
+  const settings = "version: 1\nsetup: { run: npm ci }\nverify: { run: npm test }\n";
+  const moves = [[["create_file", { path: "package.json", content: "{}" }]], finished] as const;
+  const setupsOf = ({ session }: Awaited<ReturnType<typeof toTheEnd>>) =>
+    (session()?.outcomes ?? []).filter(({ tool }) => tool === "run_setup");
+
+  it("is set up and verified by the yes that let it in, which is on record with the decision", async () => {
+    const ended = await toTheEnd(moves, null, { settings });
+    const [, , after] = setupsOf(ended);
+
+    expect(ended.ends).toEqual(["waiting", "finished"]);
+    expect(ended.actions).toContainEqual({ tool: "run_setup", state: "succeeded", count: 5 });
+    expect(ended.actions).toContainEqual({ tool: "run_verification", state: "succeeded", count: 3 });
+    const { texts } = await gateway.readAgain(after?.actionId as ActionId);
+    expect(JSON.parse(texts.request ?? "")).toMatchObject([{ approved: true, input: { changed_dependencies: true } }]);
+  });
+
+  it("is not set up where no person said yes to it", async () => {
+    const ended = await toTheEnd(moves, null, { settings, isManifestFree: true });
+
+    expect(ended.ends).toEqual(["finished"]);
+    expect(setupsOf(ended).map(({ state, decision }) => [state, decision?.policyIds])).toEqual([
+      ["succeeded", expect.anything()],
+      ["succeeded", expect.anything()],
+      ["denied", ["dependency-change"]],
+    ]);
+  });
+});
+
+it("a question whose time is over ends by the job of the queue; the model is told and the run goes on (AUD-38)", async () => {
+  const { runId, deps, work, world } = await openWorld(oneQuestion, null);
+  const ends = [await work()];
+  await gateway.store.sql(
+    `insert into runs (run_id, trace_id, repository_id, repository_name, requester_id, requester_login,
+       requester_permission, issue_number, base_sha, status, fencing_token, started_at, limits, installation_id)
+     select $1, $2, 1, 'octo/shop', '1001', 'ada', 'write', 7, '', 'waiting', 1, now(), '{}', 31`,
+    [runId, deps.keys.traceId(runId)],
+  );
+  gateway.log.now.ms += 24 * approvalMs - 1; // of the day that is given by default
+  await lookAtQuestions(deps, runId); // the job is due a moment after the question's time
+  const statesThen = await actionsOf(runId);
+  gateway.log.now.ms += 1;
+
+  const done = new AbortController();
+  const queue = await gateway.store.queue();
+  await queue.work(
+    runJob,
+    async () => {
+      const [run] = await gateway.store.sql<{ status: string }>("select status from runs where run_id = $1", [runId]);
+      if (run?.status === "waiting") return lookAtQuestions(deps, runId);
+      ends.push(await work());
+      done.abort();
+    },
+    done.signal,
+  );
+
+  expect(statesThen).toContainEqual({ tool: "create_file", state: "approval_pending", count: 1 });
+  expect(ends).toEqual(["waiting", "finished"]);
+  expect(await actionsOf(runId)).toContainEqual({ tool: "create_file", state: "approval_expired", count: 1 });
+  expect(world.told).toContain("approval_expired");
+}, 60_000);

@@ -42,7 +42,7 @@ export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held
     randomBytes,
     operator: operatorWith({}),
     github: {
-      permission: async () => ({ permission: "write", userId: writer.id }),
+      permission: async () => ({ permission: "write", userId: writer.id, requestId: null }),
       issue: async () => ({ isOpen: true, labels: ["countersign"] }),
     },
     ownApp,

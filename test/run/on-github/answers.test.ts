@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountersignError } from "../../../src/domain/index.ts";
 import { type GatewayDeps, perform, takeUp } from "../../../src/gateway/index.ts";
 import type { IntakeDeps } from "../../../src/intake/index.ts";
-import { readActionTexts } from "../../../src/ledger/index.ts";
+import { readActionEntries, readActionTexts } from "../../../src/ledger/index.ts";
 import { lookAtQuestions } from "../../../src/run/on-github/wait-for-answers.ts";
 import type { RunDeps } from "../../../src/run/run-deps.ts";
 import { settleCutOffActions, settleOpenActions } from "../../../src/run/settle-open-actions.ts";
@@ -149,7 +149,12 @@ async function openWorld() {
     permission =
       given.who === "unknown"
         ? () => Promise.reject(new CountersignError("GITHUB_UNAVAILABLE", "no answer"))
-        : () => Promise.resolve({ permission: given.who === "reader" ? "read" : "write", userId: 501 });
+        : () =>
+            Promise.resolve({
+              permission: given.who === "reader" ? "read" : "write",
+              userId: 501,
+              requestId: "F00D:1",
+            });
     return (await intakes[process]?.send("issue_comment", payload))?.body ?? {};
   };
 
@@ -367,6 +372,24 @@ describe("an answer by comment", () => {
       },
     ]);
     expect(await world.seen()).toEqual({ state: "pending", effects: 0 });
+  });
+
+  it("is on record with the permission seen, the request that told it, delivery, channel and the reason's commitment (AUD-5)", async () => {
+    const world = await openWorld();
+    await world.answer(yes);
+
+    const entries = await readActionEntries(gateway.store, world.question.actionId);
+    const granted = entries.find(({ state }) => state === "approval_granted");
+
+    expect(granted).toMatchObject({
+      deliveryId: expect.any(String),
+      evidence: {
+        channel: "github",
+        permission: "write",
+        requestId: "F00D:1",
+        commitments: { reason: expect.any(String) },
+      },
+    });
   });
 
   it("has its reason and its person sealed, and cut at 500 characters (AUD-79, GH-3)", async () => {

@@ -44,8 +44,11 @@ async function openWorld(faults: readonly Fault[] = []) {
   const decision = gateway.policies.authorize([], noRepositoryPolicies);
   const approver = { id: "501", login: "ada", permission: "write" } as const;
   const answer = (kind: "granted" | "refused"): Promise<void> =>
-    recordPersonsAnswer(deps, { ...question, run }, { kind, approver, reason: "", deliveryId: "d", decision }, () =>
-      Promise.resolve(),
+    recordPersonsAnswer(
+      deps,
+      { ...question, run },
+      { kind, approver, requestId: null, reason: "", deliveryId: "d", decision },
+      () => Promise.resolve(),
     );
   return { world, run, deps, job, asked, question, answer, takeUp: () => takeUpAsked(deps, run, "push_commit", never) };
 }
