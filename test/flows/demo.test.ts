@@ -31,6 +31,9 @@ const DemoReport = RunReport.extend({
   phases: z.array(z.object({ name: z.string(), duration_ms: z.number() })),
 });
 
+/** What `policy replay` made of all recorded decisions (AUD-31). */
+const ReplayCounts = z.object({ reproduced: z.int(), different: z.int(), erased: z.int(), unreadable: z.int() });
+
 /** Folders of demonstrations, wherever this user has them. */
 const demoFolders = (): readonly string[] =>
   [countersign.folder, countersign.home]
@@ -110,12 +113,17 @@ describe("a demonstration that is kept", () => {
     const at = { COUNTERSIGN_HOME: home };
     const found = await countersign.command(["audit", "find", "--run", run_id, "--tool", "push_commit", "--json"], at);
     const verified = readJson(Verified, await countersign.command(["audit", "verify", "--json"], at));
+    const replayed = await countersign.inProcess(["policy", "replay", "--since", "1d", "--json"], at);
 
     expect(ended.exitCode, ended.stderr).toBe(0);
     expect(page).toContain("src/hours.js");
     expect(found.exitCode, found.stderr).toBe(0);
     expect(JSON.parse(found.stdout)).toMatchObject([{ tool: "push_commit", state: "succeeded" }]);
     expect(verified).toMatchObject({ ok: true });
+    expect(replayed.exitCode, replayed.stderr).toBe(0);
+    const { reproduced, ...others } = ReplayCounts.parse(JSON.parse(replayed.stdout));
+    expect(others).toEqual({ different: 0, erased: 0, unreadable: 0 });
+    expect(reproduced).toBeGreaterThan(10);
     expect(demoFolders()).toEqual([home]);
     expectNothingRuns();
   });
