@@ -64,10 +64,52 @@ type CommandLine = { readonly text: string; readonly end: number };
 function commandLines(markdown: string): readonly CommandLine[] | null {
   try {
     const tree = fromMarkdown(markdown, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
-    return tree.children.flatMap((node) => (node.type === "paragraph" ? linesOf(markdown, node) : []));
+    const tags = tagsOf(tree);
+    return tree.children
+      .flatMap((node) => (node.type === "paragraph" ? linesOf(markdown, node) : []))
+      .filter(({ end }) => !isInElement(tags, end));
   } catch {
     return null; // nested deeper than the parser's stack
   }
+}
+
+type Tag = { readonly name: string; readonly isEnd: boolean; readonly offset: number };
+
+const tagPattern = /<(\/?)([a-z][a-z0-9-]*)[^>]*>/gi;
+const voidElements = new Set([
+  "area",
+  "base",
+  "br",
+  "col",
+  "embed",
+  "hr",
+  "img",
+  "input",
+  "link",
+  "meta",
+  "source",
+  "wbr",
+]);
+
+/** The tags of a comment in their order; those of elements that hold nothing left out. */
+function tagsOf(node: Nodes): readonly Tag[] {
+  if (node.type !== "html") return "children" in node ? node.children.flatMap(tagsOf) : [];
+  return [...node.value.matchAll(tagPattern)].flatMap(([, slash, name = ""]) =>
+    voidElements.has(name.toLowerCase())
+      ? []
+      : [{ name: name.toLowerCase(), isEnd: slash === "/", offset: offsets(node).start }],
+  );
+}
+
+/** An element goes on over a blank line, and what stands in it (a quote, code) may be another's words. */
+function isInElement(tags: readonly Tag[], offset: number): boolean {
+  const open: string[] = [];
+  for (const { name, isEnd } of tags.filter((tag) => tag.offset < offset)) {
+    const at = isEnd ? open.lastIndexOf(name) : -1;
+    if (at !== -1) open.length = at;
+    else if (!isEnd) open.push(name);
+  }
+  return open.length > 0;
 }
 
 const linePattern = /[^\r\n]*(?:\r\n|\r|\n|$)/y;

@@ -27,6 +27,11 @@ describe("a command in a comment", () => {
     });
   });
 
+  it("counts behind HTML that has ended", () => {
+    expect(found("<details>\n\nsee\n\n</details>\n\n/countersign fix")).toBe("fix");
+    expect(found("see<br>\n/countersign fix")).toBe("fix");
+  });
+
   it("counts first where there are several", () => {
     expect(findCommand("/countersign stop\n\nand then\n/countersign fix")).toMatchObject({ verb: "stop", count: 2 });
   });
@@ -52,6 +57,10 @@ describe("a command in a comment", () => {
     ["in a comment of HTML", "<!--\n/countersign fix\n-->", "none"],
     ["in an inline comment of HTML", "see <!-- a\n/countersign fix --> there", "none"],
     ["in a block of HTML", "<div>\n/countersign fix\n</div>", "none"],
+    ["in a quote of HTML with blank lines", "<blockquote>\n\n/countersign fix\n\n</blockquote>", "none"],
+    ["in an element that never ends", "<details>\n\nsee\n\n/countersign fix", "none"],
+    ["in inline code of HTML over lines", "see <code>\n/countersign fix\n</code>", "none"],
+    ["in an element whose end tag is another's", "<pre>\n\n</div>\n\n/countersign fix", "none"],
     ["in a link's text", "[see\n/countersign fix](https://example.org)", "none"],
     ["in a URL", "https://example.org\n/countersign-fix\nhttps://example.org/countersign fix", "none"],
     ["in a list", "- /countersign fix", "none"],
