@@ -1,6 +1,14 @@
 import { type Clock, plainEntry } from "../domain/index.ts";
-import { type Ledger, openSpool, readSpools, removeSpool, type SpoolReading, spoolOutcomes } from "../ledger/index.ts";
-import { processOwner, type Store } from "../store/index.ts";
+import {
+  dropTorn,
+  type Ledger,
+  openSpool,
+  readSpools,
+  removeSpool,
+  type SpoolReading,
+  spoolOutcomes,
+} from "../ledger/index.ts";
+import { ownerState, processOwner, type Store } from "../store/index.ts";
 
 type SpoolDeps = {
   readonly clock: Clock;
@@ -26,18 +34,20 @@ export async function openSpooledLedger(
   return { ledger: spoolOutcomes(deps.ledger, spool, deps.clock), readSpools: () => readSpools(folder) };
 }
 
-/** A torn end is named, in the log as well (AUD-57); what names an action that is still `started` stays until it is settled. */
-async function tidy(
-  { notice, store, ledger }: SpoolDeps,
-  folder: string,
-  { files, torn }: SpoolReading,
-): Promise<void> {
-  for (const { file, atByte, sizeBytes } of torn) {
-    const evidence = { kind: "spool_torn", file, atByte, sizeBytes };
-    await ledger.append(null, { entries: [{ ...plainEntry, type: "service", evidence }], sealed: [] });
-    notice(`the spool \`${file}\` ends in ${sizeBytes} bytes that are no whole record: they are dropped`);
+/**
+ * Of workers that are gone. A torn end is named, in the log as well, and dropped (AUD-57); a file that names an action that is still
+ * `started` stays until it is settled. A worker that lives may write to its own at any moment: that is left alone.
+ */
+async function tidy({ notice, store, ledger }: SpoolDeps, folder: string, read: SpoolReading): Promise<void> {
+  for (const { name, actionIds } of read.files.filter(({ owner }) => ownerState(owner) !== "alive")) {
+    for (const { atByte, sizeBytes } of read.torn.filter(({ file }) => file === name)) {
+      const evidence = { kind: "spool_torn", file: name, atByte, sizeBytes };
+      await ledger.append(null, { entries: [{ ...plainEntry, type: "service", evidence }], sealed: [] });
+      await dropTorn(folder, name, atByte);
+      notice(`the spool \`${name}\` ended in ${sizeBytes} bytes that were no whole record: they are dropped`);
+    }
+    if (!(await isAnyStarted(store, actionIds))) await removeSpool(folder, name);
   }
-  for (const { name, actionIds } of files) if (!(await isAnyStarted(store, actionIds))) await removeSpool(folder, name);
 }
 
 async function isAnyStarted(store: Store, actionIds: SpoolReading["files"][number]["actionIds"]): Promise<boolean> {

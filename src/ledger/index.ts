@@ -44,6 +44,7 @@ export {
 } from "./recorded-decisions.ts";
 export { sealCommitted } from "./seal-committed.ts";
 export {
+  dropTorn,
   openSpool,
   readSpools,
   removeSpool,

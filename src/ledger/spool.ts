@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open, readdir, readFile, rm } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import {
@@ -33,7 +33,8 @@ export type SpoolRecord = SpooledOutcome & { readonly digest: string };
 /** What is left of the spools of a machine's workers. */
 export type SpoolReading = {
   readonly records: readonly SpoolRecord[];
-  readonly files: readonly { readonly name: string; readonly actionIds: readonly ActionId[] }[];
+  /** `owner`: the worker that it was opened for. */
+  readonly files: readonly { readonly name: string; readonly owner: string; readonly actionIds: readonly ActionId[] }[];
   /** Ends of files that hold no whole record: a worker died, or its disk was full, as it wrote. */
   readonly torn: readonly { readonly file: string; readonly atByte: number; readonly sizeBytes: number }[];
 };
@@ -55,7 +56,7 @@ const suffix = ".spool";
 /** Opens the spool of a worker, `owner`, in a folder that is made where it is missing. Throws what the file system throws. */
 export async function openSpool(folder: string, owner: string): Promise<Spool> {
   await createFolder(folder);
-  const file = join(folder, `${owner.replace(/[^\w-]/g, "_")}${suffix}`);
+  const file = join(folder, `${encodeURIComponent(owner)}${suffix}`);
   const handle = await open(file, "a", 0o600);
   let { size } = await handle.stat();
   await syncFolder(folder); // that the file itself is there after a crash
@@ -112,18 +113,25 @@ export async function readSpools(folder: string): Promise<SpoolReading> {
     throw error;
   });
   const files = names.filter((name) => name.endsWith(suffix)).sort();
-  const read = await Promise.all(
-    files.map(async (name) => {
-      const { records, tornAt, sizeBytes } = readFrames(await readFile(join(folder, name)));
-      const file = { name, actionIds: records.map(({ actionId }) => actionId) };
-      return { records, file, torn: tornAt === null ? [] : [{ file: name, atByte: tornAt, sizeBytes }] };
-    }),
-  );
+  const read = (await Promise.all(files.map((name) => readSpool(folder, name)))).filter((one) => one !== null);
   return {
     records: read.flatMap(({ records }) => records),
     files: read.map(({ file }) => file),
     torn: read.flatMap(({ torn }) => torn),
   };
+}
+
+/** Null where its worker has ended meanwhile, and took it away. */
+async function readSpool(folder: string, name: string) {
+  const bytes = await readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
+  if (bytes === null) return null;
+  const { records, tornAt, sizeBytes } = readFrames(bytes);
+  const owner = decodeURIComponent(name.slice(0, -suffix.length));
+  const file = { name, owner, actionIds: records.map(({ actionId }) => actionId) };
+  return { records, file, torn: tornAt === null ? [] : [{ file: name, atByte: tornAt, sizeBytes }] };
 }
 
 const Spooled = z.strictObject({
@@ -163,6 +171,10 @@ function readFrame(bytes: Buffer): { readonly value: SpoolRecord; readonly sizeB
   const value = Spooled.parse(JSON.parse(payload.toString("utf8"))) as unknown as SpooledOutcome;
   return { value: { ...value, digest: digest.toString("hex") }, sizeBytes };
 }
+
+/** Drops the end of a spool whose worker is gone, once it is named (AUD-57). Throws what the file system throws. */
+export const dropTorn = (folder: string, name: string, atByte: number): Promise<void> =>
+  truncate(join(folder, name), atByte);
 
 /** Takes away what a worker that is gone has left, once all of it is settled. Throws what the file system throws. */
 export const removeSpool = (folder: string, name: string): Promise<void> => rm(join(folder, name));

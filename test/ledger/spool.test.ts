@@ -93,7 +93,7 @@ describe("the spool of outcomes (AUD-54, AUD-57)", () => {
       truncateSync(file, sizeBytes);
       appendFileSync(file, tail);
       expect((await readSpools(folder)).torn).toEqual([
-        { file: "worker_1_2.spool", atByte: sizeBytes, sizeBytes: tail.byteLength },
+        { file: "worker%3A1%3A2.spool", atByte: sizeBytes, sizeBytes: tail.byteLength },
       ]);
     }
   });
