@@ -69,7 +69,7 @@ describe("a log that fails for one action of the model (AUD-53)", () => {
     beforeAnswer = async (number, said) => {
       told.push(said);
       // Answer and proposal are recorded; the intent is not.
-      if (number === 0) await log.fail(diskFull, 3);
+      if (number === 0) await log.failIntent(diskFull, "create_file");
     };
     const ended = service.ended(1);
     const repository = await ask("one-action");

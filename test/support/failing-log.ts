@@ -15,6 +15,8 @@ export type LogFault = (typeof logFaults)[number];
 export type FailingLog = {
   /** From now on the `from`-th write (from 1) and the `count - 1` after it fail. */
   fail(fault: LogFault, from: number, count?: number): Promise<void>;
+  /** From now on the first write that holds an intent of this tool fails, whatever else is written beside it. */
+  failIntent(fault: LogFault, tool: string): Promise<void>;
   /** From now on nothing fails. */
   mend(): Promise<void>;
 };
@@ -38,7 +40,24 @@ export async function makeLogFail(store: TestStore): Promise<FailingLog> {
   await store.sql(
     "create trigger fail_write before insert on ledger_entries for each statement execute function fail_write()",
   );
-  const mend = async (): Promise<void> => void (await store.sql("delete from failing"));
+  await store.sql("create table failing_intents (sqlstate text, tool text)");
+  await store.sql("create sequence failed_intents");
+  await store.sql(`create function fail_intent() returns trigger language plpgsql as $$
+    declare
+      fault record;
+    begin
+      select f.* into fault from failing_intents f join actions a using (tool) where a.action_id = new.action_id;
+      if not found or nextval('failed_intents') > 1 then return new; end if;
+      raise exception 'a fault of the test' using errcode = fault.sqlstate;
+    end $$`);
+  await store.sql(
+    `create trigger fail_intent before insert on ledger_entries for each row
+      when (new.state = 'intent_recorded') execute function fail_intent()`,
+  );
+  const mend = async (): Promise<void> => {
+    await store.sql("delete from failing");
+    await store.sql("delete from failing_intents");
+  };
   return {
     fail: async ({ sqlstate }, from, count = 1) => {
       await mend();
@@ -48,6 +67,11 @@ export async function makeLogFail(store: TestStore): Promise<FailingLog> {
         from,
         count,
       ]);
+    },
+    failIntent: async ({ sqlstate }, tool) => {
+      await mend();
+      await store.sql("select setval('failed_intents', 1, false)");
+      await store.sql("insert into failing_intents values ($1, $2)", [sqlstate, tool]);
     },
     mend,
   };
