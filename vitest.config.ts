@@ -11,8 +11,8 @@ export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
     globalSetup: ["test/attack/machine-setup.ts", "test/support/test-store-setup.ts"],
-    // Flows wait much of their time: for a disk, a pause before another look, a lease. Two more files than there are cores fill it.
-    maxWorkers: availableParallelism() + 2,
+    // Flows wait much of their time: for a disk, a pause before another look, a lease. One more file than there are cores fills it.
+    maxWorkers: availableParallelism() + 1,
     // Real databases and real disks: a busy machine needs its time.
     testTimeout: 30_000,
     hookTimeout: 60_000,
