@@ -100,7 +100,7 @@ async function openAll(
   for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
   const wanted = { runUids: settings.runUids, ...wantedRung(operator) };
   const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
-  for (const line of await sweepAbandonedGroups(groupParents(rung))) deps.notice(line);
+  await sweepAbandonedGroups(groupParents(rung)); // of any home: nothing that whoever starts here has to know
   if (rung.name === "prlimit") deps.notice(describeRung(rung));
   // Copying tools and starting a database take a while each, and know nothing of each other.
   const [hands, records] = await Promise.allSettled([
