@@ -27,6 +27,6 @@ export { type RunContext, withoutGithub } from "./run-context.ts";
 export { createSavedPages, type SavedPages } from "./saved-pages.ts";
 export { openSealedChangeSet, sealedChangeSet } from "./sealed-change-set.ts";
 export { readStoredQuestion, type StoredQuestion } from "./stored-question.ts";
-export { takeUp } from "./take-up.ts";
+export { isYesUnchanged, takeUp } from "./take-up.ts";
 export { modelTools, toolSchemas } from "./tool-schemas.ts";
 export { unrecordedOutcome } from "./unrecorded.ts";

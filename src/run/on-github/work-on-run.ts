@@ -99,7 +99,7 @@ async function workTaken(
   const kept = await readKeptResult(deps, session.run.runId);
   const ended = kept ?? (await produce(deps, live, { session, resumed }, working));
   live.lost.throwIfAborted();
-  if ("kind" in ended) return waitForAnswers(deps, live, session, ended.before);
+  if ("kind" in ended) return waitForAnswers(deps, live, session, ended);
   if (kept === null && isShutDown(ended, live, signal)) return givenBack(deps, live);
   return conclude(deps, live, prepared, { ...ended, isKept: kept !== null });
 }
@@ -192,7 +192,8 @@ async function conclude(
           live.lost,
         );
   live.lost.throwIfAborted();
-  if (published.kind === "waiting") return waitForAnswers(deps, live, session, result.before);
+  if (published.kind === "waiting")
+    return waitForAnswers(deps, live, session, { phase: "publish", before: result.before });
   if (published.kind === "published") {
     return finish(deps, live, session, { result, verdict, pullRequest: published.pullRequest, remedy: null });
   }
