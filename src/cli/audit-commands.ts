@@ -179,10 +179,13 @@ async function hash(deps: CliDeps, file: string, options: JsonOption & { readonl
 
 async function digestInRun(deps: CliDeps, run: string, canonical: Uint8Array): Promise<string> {
   const runId = parseRunId(run);
+  const unknown = new CountersignError("NOT_FOUND", `there is no run \`${run}\` in the ledger`);
+  if (runId === null) throw unknown;
   await using records = await deps.openRecords();
-  if (runId === null || (await showRun(records.store, runId)) === null)
-    throw new CountersignError("NOT_FOUND", `there is no run \`${run}\` in the ledger`);
-  return argumentsDigest(await records.keys.runKey(runId), canonical);
+  const runKey = await records.keys.runKey(runId).catch(async (error: unknown) => {
+    throw (await showRun(records.store, runId)) === null ? unknown : error; // a run of ours may have lost its keys
+  });
+  return argumentsDigest(runKey, canonical);
 }
 
 function readInput(deps: CliDeps, file: string): Promise<Uint8Array> {
