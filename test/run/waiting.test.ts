@@ -55,6 +55,8 @@ type Wish = {
   readonly isManifestFree?: boolean;
   /** Tools that a policy asks a person about. */
   readonly asked?: readonly string[];
+  /** As in a run at a terminal: who sits there says yes. */
+  readonly isAtTerminal?: boolean;
 };
 
 /** `cutAt`: the append at which the process of the worker ends, once. */
@@ -65,7 +67,14 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
   const file = wish.settings === undefined ? null : Buffer.from(wish.settings);
   const settings = await loadRepositorySettings({ paths: [], read: () => Promise.resolve(file) }, operator);
   const workspaces: FakeWorkspace[] = [];
-  const world = { appends: 0, asked: 0, told: "", answer: "granted" as "granted" | "refused", policySet: "" };
+  const world = {
+    appends: 0,
+    asked: 0,
+    told: "",
+    answer: "granted" as "granted" | "refused",
+    policySet: "",
+    yesCount: 0,
+  };
   const append: RunDeps["ledger"]["append"] = (...batch) => {
     world.appends += 1;
     if (world.appends === cutAt) return Promise.reject(new Error("cut off"));
@@ -82,6 +91,11 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     if (isFree) return { ...decision, effect: "allow" };
     return isAsked ? { ...decision, effect: "require_approval", policyIds: ["by-approval"] } : decision;
   };
+  const sayYes = () => {
+    world.yesCount += 1;
+    return Promise.resolve({ isGranted: true, reason: "" });
+  };
+  const approvalChannel = wish.isAtTerminal === true ? ("terminal" as const) : ("github" as const);
   const deps = {
     ...gateway.deps,
     store: gateway.store,
@@ -97,7 +111,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     },
     modelName: "scripted",
     redactor: createRedactor([]),
-    askApproval: null,
+    askApproval: wish.isAtTerminal === true ? sayYes : null,
     onEvent: () => undefined,
     openPages: () => Promise.resolve({ ...context.pages, [Symbol.asyncDispose]: () => Promise.resolve() }),
     workspace: {
@@ -130,7 +144,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     const resumed = wasAsked ? await readResumed(deps, runId) : null;
     const session = await openSession(deps, {
       ...{ run, lease, issue, settings, repositoryPolicies: noRepositoryPolicies, startedAtMs: deps.clock() },
-      ...{ requesterReference: context.requesterReference, approvalChannel: "github", onPhase: () => undefined },
+      ...{ requesterReference: context.requesterReference, approvalChannel, onPhase: () => undefined },
       base: createFakeWorkspace(base).base,
     });
     session.recorded.push(...(resumed?.recorded ?? []));
@@ -291,6 +305,18 @@ describe("the host's own commands, where a policy asks for them (AUD-19, AUD-28,
     expect(countOf(ended, "run_verification")).toEqual([["succeeded", 2]]);
     expect(countOf(ended, "create_file")).toEqual([["succeeded", 1]]);
     expect(ended.world.asked).toBe(2);
+  });
+
+  it("at a terminal each is asked about there, as it comes (AUD-28)", async () => {
+    const ended = await toTheEnd(moves, null, {
+      settings,
+      asked: ["run_setup", "run_verification"],
+      isAtTerminal: true,
+    });
+
+    expect(ended.ends).toEqual(["finished"]);
+    expect(ended.world.yesCount).toBe(5); // three checkouts are set up, two are verified
+    expect(countOf(ended, "run_verification")).toEqual([["succeeded", 2]]);
   });
 
   it("a setup that is refused is not done, and the run ends by it", async () => {
