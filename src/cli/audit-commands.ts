@@ -29,6 +29,7 @@ import { authorityText, notDoneText } from "./action-account.ts";
 import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { addFindCommand } from "./find-command.ts";
+import { addResolveCommand } from "./resolve-command.ts";
 import { indented, inLine, plain, type Terminal } from "./terminal.ts";
 
 type JsonOption = { readonly json?: true };
@@ -41,6 +42,7 @@ export function addAuditCommands(program: Command, deps: CliDeps, finish: (exitC
     .option("--json", "print one JSON object")
     .action((id: string, options: JsonOption) => show(deps, id, options.json === true));
   addFindCommand(audit, deps, finish);
+  addResolveCommand(audit, deps);
   audit
     .command("verify")
     .description("is the ledger whole and unchanged? exit 1 on any finding")
@@ -62,7 +64,8 @@ async function show(deps: CliDeps, id: string, isJson: boolean): Promise<void> {
   const found = await find(records, id);
   if (found === null) {
     throw new CountersignError("NOT_FOUND", `there is no run, action or approval \`${id}\` in the ledger`, {
-      remedy: "list runs with `countersign runs list`, actions with `countersign audit find`",
+      remedy:
+        "list runs with `countersign runs list`, actions with `countersign audit find`; `countersign audit show <action>` names its approval",
     });
   }
   if (isJson) return printJson(deps.terminal, found as JsonObject);
@@ -176,9 +179,13 @@ async function hash(deps: CliDeps, file: string, options: JsonOption & { readonl
 
 async function digestInRun(deps: CliDeps, run: string, canonical: Uint8Array): Promise<string> {
   const runId = parseRunId(run);
-  if (runId === null) throw new CountersignError("NOT_FOUND", `\`${run}\` is no run id`);
+  const unknown = new CountersignError("NOT_FOUND", `there is no run \`${run}\` in the ledger`);
+  if (runId === null) throw unknown;
   await using records = await deps.openRecords();
-  return argumentsDigest(await records.keys.runKey(runId), canonical);
+  const runKey = await records.keys.runKey(runId).catch(async (error: unknown) => {
+    throw (await showRun(records.store, runId)) === null ? unknown : error; // a run of ours may have lost its keys
+  });
+  return argumentsDigest(runKey, canonical);
 }
 
 function readInput(deps: CliDeps, file: string): Promise<Uint8Array> {
