@@ -10,6 +10,8 @@ const together = ["agent", "cli", "domain", "gateway", "intake", "ledger", "poli
 export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
+    // Optimizing the policy engine's WebAssembly takes longer than a file's decisions.
+    execArgv: ["--liftoff-only"],
     globalSetup: ["test/attack/machine-setup.ts", "test/support/test-store-setup.ts"],
     // Flows wait much of their time: for a disk, a pause before another look, a lease. One more file than there are cores fills it.
     maxWorkers: availableParallelism() + 1,

@@ -7,7 +7,7 @@ import { openRecords } from "../../src/app/index.ts";
 import { startScriptedModel } from "../../src/demo/index.ts";
 import { createRedactor } from "../../src/domain/index.ts";
 import { commandLine } from "../support/cli.ts";
-import { type Countersign, mountsOf, openCountersign, processesOf } from "../support/countersign.ts";
+import { type Countersign, type Ended, mountsOf, openCountersign, processesOf } from "../support/countersign.ts";
 import { RunReport, readJson, Verified } from "../support/run-report.ts";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
@@ -75,29 +75,6 @@ function expectNothingRuns(): void {
 }
 
 describe("the demonstration", () => {
-  it("ends with a pull request whose head is what was tested, the contract's object alone, and nothing left behind", async () => {
-    const ended = await countersign.command(["demo", "--json"], environment);
-    const report = readJson(DemoReport, ended);
-
-    expect(ended.exitCode, ended.stderr).toBe(0);
-    expect(report).toMatchObject({
-      conclusion: "success",
-      pull_request: { number: 2, diff_stat: { files: 1, added: 1, removed: 1 } },
-      head_as_tested: true,
-      tests: { before: { exit_code: 1 }, after: { exit_code: 0 } },
-      trace: { whole: true },
-      ledger: { verified: true },
-    });
-    const published = report.actions.filter(({ state }) => state === "succeeded").map(({ tool }) => tool);
-    expect(published).toEqual(expect.arrayContaining(["push_commit", "set_check_run", "open_pull_request"]));
-    expect(report.actions).toContainEqual(expect.objectContaining({ tool: "create_file", state: "denied" }));
-    expect(report.phases.map(({ name }) => name)).toEqual([
-      ...["start", "label to run", "prepare", "verify before", "work", "verify after", "publish", "settle"],
-    ]);
-    expect(demoFolders()).toEqual([]);
-    expectNothingRuns();
-  });
-
   it("takes the model that the environment names, and cleans up where it is stopped at work", async () => {
     const waiting = Promise.withResolvers<void>();
     const options = { model: "some-model", apiKey: "some-key", latencyMs: 120_000, onRequest: () => waiting.resolve() };
@@ -122,7 +99,7 @@ describe("the demonstration", () => {
   });
 
   it("asks for settings where a real model is wanted and none is named", async () => {
-    const ended = await countersign.command(["demo", "--real"], environment);
+    const ended = await countersign.inProcess(["demo", "--real"], environment);
 
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
     expect(ended.stderr).toMatch(/^countersign: OPENAI_MODEL: got nothing, .* \[CONFIG_INVALID\]\n$/);
@@ -130,23 +107,54 @@ describe("the demonstration", () => {
 });
 
 describe("a demonstration that is kept", () => {
-  it("leaves its pages running, and its record for the commands that it names, until and after Ctrl-C", async () => {
+  let home: string;
+  let ended: Ended;
+  let report: z.infer<typeof DemoReport>;
+  let page: string;
+
+  beforeAll(async () => {
     const running = countersign.start(["demo", "--keep", "--json"], environment);
     await running.line(/^Ctrl-C stops it; the record stays in /);
-    const [home = ""] = demoFolders();
+    [home = ""] = demoFolders();
     const address = (await running.line(/^ {2}pull request /)).replace(/^ {2}pull request +/, "");
-    const page = await (await fetch(address)).text();
+    page = await (await fetch(address)).text();
     running.kill("SIGINT");
-    const ended = await running.ended;
-    const { run_id } = readJson(DemoReport, ended);
+    ended = await running.ended;
+    report = readJson(DemoReport, ended);
+  });
+
+  it("ends with a pull request whose head is what was tested, and the contract's object alone", () => {
+    expect(ended.exitCode, ended.stderr).toBe(0);
+    expect(report).toMatchObject({
+      conclusion: "success",
+      pull_request: { number: 2, diff_stat: { files: 1, added: 1, removed: 1 } },
+      head_as_tested: true,
+      tests: { before: { exit_code: 1 }, after: { exit_code: 0 } },
+      trace: { whole: true },
+      ledger: { verified: true },
+    });
+    const published = report.actions.filter(({ state }) => state === "succeeded").map(({ tool }) => tool);
+    expect(published).toEqual(expect.arrayContaining(["push_commit", "set_check_run", "open_pull_request"]));
+    expect(report.actions).toContainEqual(expect.objectContaining({ tool: "create_file", state: "denied" }));
+    expect(report.phases.map(({ name }) => name)).toEqual([
+      ...["start", "label to run", "prepare", "verify before", "work", "verify after", "publish", "settle"],
+    ]);
+  });
+
+  it("shows its pages until Ctrl-C, and leaves nothing but its record", () => {
+    expect(page).toContain("src/hours.js");
+    expect(demoFolders()).toEqual([home]);
+    expectNothingRuns();
+  });
+
+  it("leaves its record for the commands that it names", async () => {
     const at = { COUNTERSIGN_HOME: home };
-    const found = await countersign.command(["audit", "find", "--run", run_id, "--tool", "push_commit", "--json"], at);
-    const verified = readJson(Verified, await countersign.command(["audit", "verify", "--json"], at));
+    const argv = ["audit", "find", "--run", report.run_id, "--tool", "push_commit", "--json"];
+    const found = await countersign.inProcess(argv, at);
+    const verified = readJson(Verified, await countersign.inProcess(["audit", "verify", "--json"], at));
     const replayed = await countersign.inProcess(["policy", "replay", "--since", "1d", "--json"], at);
     const explained = await explainAll(home);
 
-    expect(ended.exitCode, ended.stderr).toBe(0);
-    expect(page).toContain("src/hours.js");
     expect(found.exitCode, found.stderr).toBe(0);
     expect(JSON.parse(found.stdout)).toMatchObject([{ tool: "push_commit", state: "succeeded" }]);
     expect(verified).toMatchObject({ ok: true });
@@ -155,7 +163,6 @@ describe("a demonstration that is kept", () => {
     expect(others).toEqual({ different: 0, erased: 0, unreadable: 0 });
     expect(reproduced).toBeGreaterThan(10);
     expect(explained).toEqual(Array.from({ length: reproduced }, () => ({ exitCode: 0, result: "reproduced" })));
-    expect(demoFolders()).toEqual([home]);
     expectNothingRuns();
   });
 });
