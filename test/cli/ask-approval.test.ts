@@ -5,7 +5,7 @@ import { createRedactor } from "../../src/domain/index.ts";
 import type { AskApproval } from "../../src/run/index.ts";
 
 /** What the person at the terminal is asked, and what becomes of the line that they type. */
-async function answered(line: string) {
+function answered(line: string) {
   const asked: string[] = [];
   const { redact } = createRedactor([]);
   const ask = (text: string): Promise<string> => {
@@ -20,8 +20,7 @@ async function answered(line: string) {
     decision: { policyIds: ["manifest"], advice: { manifest: "look at it" } },
     expiresAt: "2026-03-01T10:00:00Z",
   } as unknown as Parameters<AskApproval>[0];
-  const answer = askApproval === null ? null : await askApproval(question, new AbortController().signal);
-  return { answer, asked };
+  return { answer: askApproval?.(question, new AbortController().signal), asked };
 }
 
 describe("an answer at the terminal (AUD-28)", () => {
@@ -32,9 +31,9 @@ describe("an answer at the terminal (AUD-28)", () => {
     ["another word that means yes", "Yes", { isGranted: false, reason: "Yes" }],
     ["a yes with more behind it", "yes, but", { isGranted: false, reason: "yes, but" }],
   ])("%s", async (_, line, expected) => {
-    const { answer, asked } = await answered(line);
+    const { answer, asked } = answered(line);
 
-    expect(answer).toEqual(expected);
+    await expect(answer).resolves.toEqual(expected);
     expect(asked).toEqual([expect.stringContaining("create_file (dangerous)")]);
   });
 
