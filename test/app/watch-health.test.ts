@@ -103,6 +103,16 @@ describe("health (AUD-59, AUD-60)", () => {
     expect(out.facts).toMatchObject({ reason: "ledger_unavailable" });
   });
 
+  it("is out where a probe is not answered at all", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    const silent = { ...store, transaction: () => new Promise<never>(() => undefined) };
+    const watching = watchHealth({ store: silent, clock: () => startOfTime, readSpools: () => spools() });
+    await vi.advanceTimersByTimeAsync(3_000);
+    await using none = await watching;
+
+    expect(await none.now()).toMatchObject({ isReady: false, facts: { reason: "ledger_unavailable" } });
+  });
+
   it("is not ready where whether all is paused can't be read", async () => {
     await store.sql("delete from service_state");
     const health = await watch.now();
