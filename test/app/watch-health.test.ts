@@ -13,6 +13,8 @@ let held: TestLedger;
 let log: FailingLog;
 let watch: HealthWatch;
 let spools: () => Promise<SpoolReading>;
+/** How many have come to their end. */
+let probes = 0;
 
 beforeAll(async () => {
   store = await openTestStore();
@@ -27,7 +29,12 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   spools = () => Promise.resolve(noSpools);
   held.now.ms = startOfTime;
-  watch = await watchHealth({ store, clock: () => held.now.ms, readSpools: () => spools() });
+  const transaction: TestStore["transaction"] = (work) => store.transaction(work).finally(() => (probes += 1));
+  watch = await watchHealth({
+    store: { ...store, transaction },
+    clock: () => held.now.ms,
+    readSpools: () => spools(),
+  });
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -37,11 +44,12 @@ afterEach(async () => {
 
 /** What is shown once one more probe has been made. */
 async function afterAProbe(isExpected: (health: Health) => boolean): Promise<Health> {
+  const before = probes;
   vi.advanceTimersByTime(lookEveryMs);
   return await vi.waitFor(
     async () => {
       const health = await watch.now();
-      if (!isExpected(health)) throw new Error(`not yet: ${JSON.stringify(health)}`);
+      if (probes === before || !isExpected(health)) throw new Error(`not yet: ${JSON.stringify(health)}`);
       return health;
     },
     { timeout: 60_000, interval: 20 },
