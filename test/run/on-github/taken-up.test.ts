@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountersignError, type RunId } from "../../../src/domain/index.ts";
 import { createCatalogue } from "../../../src/gateway/index.ts";
 import { readRunEntries, verifyStored } from "../../../src/ledger/index.ts";
+import type { GithubJob } from "../../../src/run/on-github/github-job.ts";
 import type { GithubRunDeps } from "../../../src/run/on-github/github-run-deps.ts";
 import type { HandOverCause } from "../../../src/run/on-github/hand-over.ts";
+import { restUntilLogged } from "../../../src/run/on-github/rest-until-logged.ts";
 import { takeRun } from "../../../src/run/on-github/take-run.ts";
 import { workOnRun } from "../../../src/run/on-github/work-on-run.ts";
 import { recordHandOver } from "../../../src/run/run-record.ts";
@@ -69,6 +71,27 @@ describe("a run whose log fails again and again (AUD-59)", () => {
   it("is told apart from one that was handed over when the service ended (GH-35)", async () => {
     expect(await takenAndGivenBack(await aQueuedRun(), "shutdown", 8)).not.toContain("log_failed");
   });
+});
+
+it("a run that rests tries again until the log takes the entry that gives it back (AUD-59)", async () => {
+  const runId = await aQueuedRun();
+  const taking = await takeRun(depsOf(), runId);
+  if (taking.kind !== "taken") throw new Error("it was not taken");
+  const out = new CountersignError("LEDGER_UNAVAILABLE", "the log is out");
+  let tries = 0;
+  const ledger: TestLedger["ledger"] = {
+    ...held.ledger,
+    append: (...parts) => {
+      tries += 1;
+      return tries === 1 ? Promise.reject(out) : held.ledger.append(...parts);
+    },
+  };
+  const job = { row: taking.row, lease: taking.lease } as unknown as GithubJob;
+
+  await restUntilLogged(depsOf({ ledger }), job, out, new AbortController().signal);
+
+  expect(tries).toBe(2);
+  expect(await takeRun(depsOf(), runId)).toMatchObject({ kind: "taken", row: { attempt: 0 }, givenUp: null });
 });
 
 describe("a run whose worker was lost (AUD-6)", () => {
