@@ -35,6 +35,7 @@ import { describeRung, groupParents, requireSandbox } from "../workspace/index.t
 import { delay } from "./delay.ts";
 import { inHome } from "./in-home.ts";
 import { openSpooledLedger } from "./open-spool.ts";
+import { requireRoomForRun } from "./outage-policy.ts";
 import { recordSettings } from "./record-settings.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { wantedRung, workspaceDepsOf, workspaceHands } from "./workspace-hands.ts";
@@ -59,7 +60,7 @@ async function open(deps: CountersignDeps, settings: CountersignSettings, signal
   await makeHome(home); // whoever comes first: run uids must be able to pass it (SEC-47)
   if (store.kind === "embedded") deps.redactor.learn(await readEmbeddedPassword(home));
   const keys = await openKeys(deps, join(home, "keys"));
-  const ledger = await openLedger({ ...deps, store, keys });
+  const ledger = await openLedger({ ...deps, steadyClock: () => performance.now(), store, keys });
   const close = undo.move();
   return { store, ledger, keys, [Symbol.asyncDispose]: () => close.disposeAsync() };
 }
@@ -124,6 +125,7 @@ async function openAll(
     model: settings.model,
     modelName: settings.modelName,
     ...(settings.modelServer === undefined ? {} : { modelServer: settings.modelServer }),
+    requireRoom: () => requireRoomForRun(settings.home),
     openPages: (runId) => openPages(settings.home, runId),
     keepPatchOutside: (runId, patch) => keepPatchOutside(settings.home, runId, patch),
   };

@@ -144,7 +144,7 @@ function startRuns(
     return (await freeBytes(settings.home)) < (settings.leastFreeBytes ?? leastFreeBytes) ? "disk" : null;
   };
   const places = runsAtOnce(operator, settings.runUids, { name: runs.workspace.rung });
-  const taking = { onUnrecorded: outage.onUnrecorded, whyNoneTaken, places };
+  const taking = { onUnrecorded: outage.onUnrecorded, atWork: outage.atWork, whyNoneTaken, places };
   const looking = pace.lookPausesMs === undefined ? {} : { lookPausesMs: pace.lookPausesMs };
   const deps = { ...runs, github, publicUrl: settings.publicUrl, times: pace, ...looking, ...taking };
   undo.use(startWorking(deps, hooks, signal));

@@ -11,6 +11,7 @@ import { type BareSandbox, createBareSandbox } from "./bare-sandbox.ts";
 import { type FloorDatabase, openFloorDatabase } from "./floor-database.ts";
 import { readableFile, readableLines } from "./model-script.ts";
 import { type ModelServer, startModelServer } from "./model-server.ts";
+import type { Progress } from "./soak-progress.ts";
 
 export type BenchDeps = IdSource & {
   /** A line for the user when something unusual was done. */
@@ -34,6 +35,7 @@ export type BenchSettings = {
 export type BenchPlace = {
   readonly deps: BenchDeps;
   readonly settings: BenchSettings;
+  readonly progress: Progress;
   readonly folder: string;
   readonly home: string;
   readonly policiesFolder: () => Promise<string>;
@@ -51,6 +53,7 @@ export type BenchPlace = {
 export async function openBenchPlace(
   deps: BenchDeps,
   settings: BenchSettings,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<BenchPlace & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
@@ -80,6 +83,7 @@ export async function openBenchPlace(
   return {
     deps,
     settings,
+    progress,
     folder,
     home,
     policiesFolder,

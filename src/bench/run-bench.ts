@@ -13,6 +13,7 @@ import { intakeRow } from "./rows/intake.ts";
 import { loopRow } from "./rows/loop.ts";
 import { lostAnswersRow } from "./rows/lost-answers.ts";
 import { merkleRow } from "./rows/merkle.ts";
+import { outageRow } from "./rows/outage.ts";
 import { outputRow } from "./rows/output.ts";
 import { performRow } from "./rows/perform.ts";
 import { policyMutantsRow } from "./rows/policy-mutants.ts";
@@ -23,6 +24,7 @@ import { startRow } from "./rows/start.ts";
 import { stepsRow } from "./rows/steps.ts";
 import { verifyRow } from "./rows/verify.ts";
 import { webhookRow } from "./rows/webhook.ts";
+import { openProgress } from "./soak-progress.ts";
 import { tableOf } from "./table.ts";
 
 /** In the order in which they are measured. */
@@ -47,6 +49,7 @@ const rows: readonly Row[] = [
   startRow,
   demoRow,
   editsRow,
+  outageRow,
 ];
 
 export const rowNames: readonly string[] = rows.map(({ name }) => name);
@@ -65,7 +68,8 @@ export type BenchReport = {
 };
 
 /**
- * Measures the rows asked for, one after another, each beside its floors in the same run, and removes all that it made.
+ * Measures the rows asked for, one after another, each beside its floors in the same run, and removes all that it made. A soak
+ * that was stopped goes on after the last row, or part of a row, that it finished.
  * Throws `USAGE` for a row that there is none of, the reason of the signal, and what a measured part throws.
  */
 export async function runBench(
@@ -80,17 +84,20 @@ export async function runBench(
       remedy: `take one of ${rowNames.join(", ")}`,
     });
   }
-  await using place = await openBenchPlace(deps, settings, signal);
+  const progress = await openProgress(settings.home, size);
+  await using place = await openBenchPlace(deps, settings, progress, signal);
   const measured: { readonly row: Row; readonly figures: readonly Figure[] }[] = [];
   for (const row of asked) {
     deps.progress(`${row.name}: ${row.title}`);
-    const figures = await row.measure(place, size, signal);
+    const figures = await progress.part(row.name, () => row.measure(place, size, signal));
     show(`${row.name}: ${row.title}\n${tableOf(figures)}\n`);
     measured.push({ row, figures });
   }
+  await progress.forget();
   return {
     json: {
       size,
+      resumedParts: progress.resumedParts,
       machine: machine(),
       rows: measured.map(({ row, figures }) => ({
         name: row.name,

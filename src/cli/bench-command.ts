@@ -14,7 +14,11 @@ export function addBenchCommand(program: Command, deps: CliDeps, finish: (exitCo
     .command("bench")
     .description("measure beside floors in the same run; exit code 1 where a figure without time in it does not hold")
     .option("--only <row>", "one row; an unknown name lists them")
-    .addOption(new Option("--size <size>", "how much is measured").choices(["short", "bench", "soak"]).default("bench"))
+    .addOption(
+      new Option("--size <size>", "how much is measured; a soak that was stopped goes on where it was")
+        .choices(["short", "bench", "soak"])
+        .default("bench"),
+    )
     .option("--json <file>", "write the figures to a file, besides the table")
     .action(async (options: BenchOptions) => finish(await bench(deps, options)));
 }

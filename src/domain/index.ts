@@ -58,6 +58,7 @@ export {
 export { editDistance } from "./edit-distance.ts";
 export { CountersignError, type ErrorCode, errorCatalogue, isCountersignError } from "./errors.ts";
 export type { ExecResult, ReachedLimit } from "./exec-result.ts";
+export { isFullDisk } from "./full-disk.ts";
 export {
   type HiddenCounts,
   type HiddenKind,

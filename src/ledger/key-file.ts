@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { constants } from "node:fs";
 import { link, mkdir, open, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { CountersignError, type RandomBytes } from "../domain/index.ts";
+import { CountersignError, isFullDisk, type RandomBytes } from "../domain/index.ts";
 
 /** A folder of key files and the only way to read and write in it. */
 export type KeyFolder = { readonly path: string; readonly randomBytes: RandomBytes };
@@ -76,9 +76,7 @@ export async function createKeyFile(folder: KeyFolder, name: string, bytes: Uint
     }
     await syncFolder(dirname(path));
   } catch (error) {
-    if (hasCode(error, "ENOSPC", "EDQUOT")) {
-      throw diskFull(path, error);
-    }
+    if (isFullDisk(error)) throw diskFull(path, error);
     throw unusable(path, "can't be written", {
       cause: error,
       remedy: "let the user that runs Countersign write into that folder, on a file system that has hard links",

@@ -68,17 +68,25 @@ export function placeOf(entries: readonly NewEntry[], field: SealedField): numbe
   return at;
 }
 
-/** Gives each entry its place, time, bytes and hashes after the tail. Pure but for the randomness of ids. */
+/**
+ * Gives each entry its place, time, bytes and hashes after the tail. Pure but for the randomness of ids. `expectedMs`: what the
+ * clock would show had nobody set it; null where that is not known.
+ */
 export function prepareBatch(
-  deps: { readonly origin: string; readonly nowMs: number; readonly randomBytes: RandomBytes },
+  deps: {
+    readonly origin: string;
+    readonly nowMs: number;
+    readonly expectedMs: number | null;
+    readonly randomBytes: RandomBytes;
+  },
   lease: RunLease | null,
   batch: { readonly entries: readonly NewEntry[]; readonly fields: readonly PreparedField[] },
   tail: Tail,
 ): PreparedBatch {
-  const stepBack = clockStep(deps.nowMs, tail.timeMs);
-  const timeMs = stepBack === null ? Math.max(deps.nowMs, tail.timeMs ?? 0) : deps.nowMs;
+  const step = clockStep(deps, tail.timeMs);
+  const timeMs = step === null ? Math.max(deps.nowMs, tail.timeMs ?? 0) : deps.nowMs;
   const runSizes = new Map(tail.runSizes);
-  const entries = [...(stepBack === null ? [] : [stepBack]), ...batch.entries].map((entry, at): LedgerEntry => {
+  const entries = [...(step === null ? [] : [step]), ...batch.entries].map((entry, at): LedgerEntry => {
     const runSeq = entry.runId === null ? null : (runSizes.get(entry.runId) ?? 0);
     if (entry.runId !== null && runSeq !== null) runSizes.set(entry.runId, runSeq + 1);
     return {
@@ -95,7 +103,7 @@ export function prepareBatch(
   const bodies = entries.map(entryBody);
   const leafHashes = bodies.map(leafHash);
   const { tree, nodes } = appendLeaves(tail.tree, leafHashes);
-  const shift = stepBack === null ? 0 : 1;
+  const shift = step === null ? 0 : 1;
   return {
     entries,
     bodies,
@@ -106,14 +114,16 @@ export function prepareBatch(
   };
 }
 
-/** The entry that explains why time runs backwards from here, or null where it doesn't (AUD-11). */
-function clockStep(nowMs: number, lastMs: number | null): NewEntry | null {
-  if (lastMs === null || nowMs >= lastMs - clockStepMs) return null;
-  return {
-    ...plainEntry,
-    type: "service",
-    evidence: { kind: "clock_step", from: new Date(lastMs).toISOString(), to: new Date(nowMs).toISOString() },
-  };
+type Clock = { readonly nowMs: number; readonly expectedMs: number | null };
+
+/** The entry that says that the clock was set, or null where it was not (AUD-11): back, by the log's end, or by a clock that can't be set. */
+function clockStep({ nowMs, expectedMs }: Clock, lastMs: number | null): NewEntry | null {
+  const isBack = lastMs !== null && nowMs < lastMs - clockStepMs;
+  const isSet = expectedMs !== null && Math.abs(nowMs - expectedMs) > clockStepMs;
+  const fromMs = isBack ? lastMs : expectedMs;
+  if (fromMs === null || !(isBack || isSet)) return null;
+  const evidence = { kind: "clock_step", from: new Date(fromMs).toISOString(), to: new Date(nowMs).toISOString() };
+  return { ...plainEntry, type: "service", evidence };
 }
 
 /**

@@ -21,6 +21,8 @@ export type LedgerDeps = {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
+  /** Milliseconds of a clock that nobody sets; absent: that the other one was set forward is not seen (AUD-11). */
+  readonly steadyClock?: () => number;
 };
 
 /**
@@ -32,7 +34,11 @@ export type Writer = {
   readonly origin: string;
   tail: Tail | null;
   traces: Traces;
+  /** Both clocks at this process's last entry. */
+  clocks?: Clocks;
 };
+
+type Clocks = { readonly nowMs: number; readonly steadyMs: number };
 
 /** Runs whose next `runSeq` is remembered between appends. */
 const rememberedRuns = 64;
@@ -62,7 +68,7 @@ const runsOf = (entries: readonly NewEntry[]): RunId[] => [
 async function appendOptimistically(writer: Writer, job: Job): Promise<readonly LedgerEntry[]> {
   for (let tries = 0; tries < optimisticTries; tries += 1) {
     try {
-      const { db } = writer.deps.store;
+      const { log: db } = writer.deps.store;
       const tail = await recallTail(writer, job);
       const prepared = await prepare(writer, job, tail, db);
       writer.tail = null; // until it is known to be stored
@@ -100,14 +106,23 @@ async function recallTail(writer: Writer, job: Job): Promise<Tail> {
   const { tail } = writer;
   const runIds = runsOf(job.entries);
   if (tail !== null && runIds.every((runId) => tail.runSizes.has(runId))) return tail;
-  const fresh = await readTail(writer.deps.store.db, runIds);
+  const fresh = await readTail(writer.deps.store.log, runIds);
   // What is known of other runs holds if nothing was added meanwhile.
   if (tail === null || tail.tree.size !== fresh.tree.size) return fresh;
   return { ...fresh, runSizes: new Map([...tail.runSizes, ...fresh.runSizes]), states: tail.states };
 }
 
 /** All that one append writes, and what it makes of the traces of its runs. */
-type Prepared = { readonly batch: PreparedBatch; readonly spans: readonly TraceSpan[]; readonly traces: Traces };
+type Prepared = {
+  readonly batch: PreparedBatch;
+  readonly clocks: Clocks;
+  readonly spans: readonly TraceSpan[];
+  readonly traces: Traces;
+};
+
+/** What the clock would show had nobody set it since this process's last entry; null before its first. */
+const expectedTime = ({ clocks }: Writer, { steadyMs }: Clocks): number | null =>
+  clocks === undefined ? null : clocks.nowMs + steadyMs - clocks.steadyMs;
 
 async function prepare(
   writer: Writer,
@@ -115,15 +130,19 @@ async function prepare(
   tail: Tail,
   db: LedgerDeps["store"]["db"] | Transaction,
 ): Promise<Prepared> {
-  const { clock, randomBytes, keys } = writer.deps;
+  const { clock, steadyClock, randomBytes, keys } = writer.deps;
   const runSizes = new Map(runsOf(job.entries).map((runId) => [runId, tail.runSizes.get(runId) ?? 0]));
   const before = await recallTraces(db, keys, writer.traces, runSizes);
-  const batch = prepareBatch({ origin: writer.origin, nowMs: clock(), randomBytes }, job.lease, job, tail);
-  return { batch, ...deriveBatch(keys, before, batch.entries) };
+  const clocks = { nowMs: clock(), steadyMs: steadyClock?.() ?? 0 };
+  const expectedMs = steadyClock === undefined ? null : expectedTime(writer, clocks);
+  const at = { origin: writer.origin, nowMs: clocks.nowMs, expectedMs, randomBytes };
+  const batch = prepareBatch(at, job.lease, job, tail);
+  return { batch, clocks, ...deriveBatch(keys, before, batch.entries) };
 }
 
 /** Once it is stored. */
-function remember(writer: Writer, { batch, traces }: Prepared): readonly LedgerEntry[] {
+function remember(writer: Writer, { batch, clocks, traces }: Prepared): readonly LedgerEntry[] {
+  writer.clocks = clocks;
   writer.tail = trimTail(batch.tail, rememberedRuns);
   const others = [...writer.traces].filter(([runId]) => !traces.has(runId));
   writer.traces = trimTraces(new Map([...others, ...traces]), rememberedRuns);

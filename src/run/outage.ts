@@ -19,11 +19,19 @@ export const isBeforeEffect = (error: unknown): boolean =>
 export const isHalt = (error: unknown): error is CountersignError =>
   isCountersignError(error, "PAUSED") || isCountersignError(error, "ABORTED");
 
+type Noting = Pick<RunDeps, "catalogue" | "onUnrecorded">;
+
+/** Performs an action of that tool; an outage that keeps it from being recorded is noted, and thrown on. */
+export async function notingOutage<Outcome>(deps: Noting, tool: string, act: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await act();
+  } catch (error) {
+    noteOutage(deps, tool, error);
+    throw error;
+  }
+}
+
 /** Tells whoever decides what an outage means for this process (AUD-52). An action of no known tool counts as dangerous. */
-export function noteOutage(
-  { catalogue, onUnrecorded }: Pick<RunDeps, "catalogue" | "onUnrecorded">,
-  tool: string,
-  error: unknown,
-): void {
+export function noteOutage({ catalogue, onUnrecorded }: Noting, tool: string, error: unknown): void {
   if (isLogOut(error)) onUnrecorded?.(catalogue.get(tool)?.risk ?? "DANGEROUS");
 }

@@ -1,5 +1,6 @@
 import { type ActionId, type ActionOutcome, canonicalBytes, type JsonObject, newActionId } from "../domain/index.ts";
 import { isYesUnchanged, type RunContext, readStoredQuestion, takeUp } from "../gateway/index.ts";
+import { notingOutage } from "./outage.ts";
 import { gatewayDeps, performAsking, type Waiting } from "./perform-asking.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { Session } from "./session.ts";
@@ -18,7 +19,7 @@ export async function performOwn(
   { context, command }: { readonly context: RunContext; readonly command: OwnCommand },
   signal: AbortSignal,
 ): Promise<ActionOutcome | Waiting> {
-  const outcome = await goOnOrPropose(deps, context, command, signal);
+  const outcome = await notingOutage(deps, command.tool, () => goOnOrPropose(deps, context, command, signal));
   session.outcomes.push(outcome);
   deps.onEvent({ kind: "action", outcome });
   if (outcome.state !== "approval_pending" || outcome.approvalId === null) return outcome;

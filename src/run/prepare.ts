@@ -9,10 +9,11 @@ import type { Session } from "./session.ts";
 
 /**
  * From a request to a run that is on record: the base fixed, settings and policies read from its commit, keys made, the
- * lease taken. Throws before anything is recorded where the repository or its settings can't be used, and `PAUSED`.
+ * lease taken. Throws before anything is recorded where the repository or its settings can't be used, `PAUSED`, and `DISK_FULL`.
  */
 export async function prepare(deps: RunDeps, request: LocalRequest, signal: AbortSignal): Promise<Session> {
   const startedAtMs = deps.clock();
+  await deps.requireRoom?.();
   const { isPaused, since } = await readKillSwitch(deps.store.db); // SEC-5
   if (isPaused) throw new CountersignError("PAUSED", `Countersign is paused by its operator since ${since}`);
   const { base, repository, uncommitted } = await deps.workspace.openBase(request.source, signal);

@@ -70,6 +70,8 @@ export type RunDeps = IdSource & {
   readonly github: Github | null;
   /** Null where nobody can be asked. */
   readonly askApproval: AskApproval | null;
+  /** Throws `DISK_FULL` where the disk has too little room for a run (AUD-58); absent: nobody looks. */
+  readonly requireRoom?: () => Promise<void>;
   /** Told each time that an action of that risk could not be recorded (AUD-52); absent: nobody asks. */
   readonly onUnrecorded?: (risk: Risk) => void;
   /** What this machine's workers could not record of effects that were begun (AUD-54). */

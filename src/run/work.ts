@@ -34,7 +34,7 @@ import {
 import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { cancelUnrecorded } from "./log-failed.ts";
-import { isBeforeEffect, isHalt, isLogOut, noteOutage } from "./outage.ts";
+import { isBeforeEffect, isHalt, isLogOut, noteOutage, notingOutage } from "./outage.ts";
 import { gatewayDeps, performAsking, type Waiting } from "./perform-asking.ts";
 import { placeOf, type Resumed } from "./resume.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -194,7 +194,7 @@ async function performCall(
   const recovery = { ...gatewayDeps(deps), store: deps.store, keys: deps.keys };
   const outcome = await (actionId === null
     ? propose(deps, session, context, { call, signal })
-    : takeUp(recovery, context, actionId, signal));
+    : notingOutage(deps, call.name, () => takeUp(recovery, context, actionId, signal)));
   if (outcome.state === "approval_pending" && outcome.approvalId !== null) session.waitingFor.add(outcome.approvalId);
   session.outcomes.push(outcome);
   deps.onEvent({ kind: "action", outcome });

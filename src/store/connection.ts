@@ -1,13 +1,17 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient } from "kysely";
-import { Client, DatabaseError, Pool, types } from "pg";
+import { Client, DatabaseError, Pool, type PoolClient, type QueryConfig, types } from "pg";
 import { CountersignError } from "../domain/index.ts";
+import { createAbandonedStatements } from "./abandoned-statements.ts";
 import type { Database } from "./database.ts";
 import { databaseRefusals } from "./refusals.ts";
+import { type Dial, givesSign, type WhileAlive, watchLife } from "./sign-of-life.ts";
 
 /** How long one attempt to connect may take, the log-in included. */
 export const connectTimeoutMs = 5_000;
-/** No statement of ours takes longer; a server that says nothing for so long is as good as gone. */
+/** No statement of ours takes longer, the server being alive. */
 const queryTimeoutMs = 60_000;
+/** How long a disk may take to make a few kilobytes durable: a busy one stalls for seconds, one that hangs does it for ever. */
+export const writeTimeoutMs = 10_000;
 const poolSize = 10;
 
 const int8 = 20;
@@ -30,14 +34,15 @@ const parsers: NonNullable<ConstructorParameters<typeof Pool>[0]>["types"] = {
 };
 
 /** Where the server is, without user and password: for messages and logs. */
-export type Address = { readonly text: string; readonly host: string };
+export type Address = { readonly text: string; readonly host: string; readonly dial: Dial };
 
 /** Throws `CONFIG_INVALID`, without the value: it holds a password. */
 export function addressOf(databaseUrl: string): Address {
   try {
     if (!/^postgres(ql)?:\/\//.test(databaseUrl)) throw new Error("no such scheme");
     const { host, port, database } = new Client({ connectionString: databaseUrl });
-    return { text: `postgresql://${host}:${port}/${database ?? ""}`, host: `${host}:${port}` };
+    const dial = host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
+    return { text: `postgresql://${host}:${port}/${database ?? ""}`, host: `${host}:${port}`, dial };
   } catch {
     // biome-ignore lint/style/useErrorCause: the cause quotes the address with its password
     throw new CountersignError("CONFIG_INVALID", "`DATABASE_URL` is no address of a PostgreSQL server", {
@@ -77,7 +82,8 @@ const sessionEnded = /^(08|57P)/;
 
 /** What the driver's adapter and the migrations need of a pool. */
 export type ConnectionPool = {
-  connect(): Promise<PostgresPoolClient>;
+  /** `statementMs`: how long a statement may take; a minute where nothing is said. */
+  connect(statementMs?: number): Promise<PostgresPoolClient>;
   end(): Promise<void>;
   readonly options: object;
 };
@@ -89,7 +95,6 @@ export function createPool(databaseUrl: string, address: Address): ConnectionPoo
     max: poolSize,
     types: parsers,
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
     keepAlive: true,
     application_name: "countersign",
   });
@@ -97,28 +102,66 @@ export function createPool(databaseUrl: string, address: Address): ConnectionPoo
   // the error from its query; an idle one is taken out by the pool.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
+  const whileAlive = watchLife(() => givesSign(address.dial));
+  const abandoned = createAbandonedStatements();
   const wrap = (error: unknown): never => {
     throw translate(error, address);
   };
   return {
     options: pool.options,
     end: () => pool.end(),
-    connect: async () => {
-      const client = await pool.connect().catch(wrap);
-      let isBroken = false;
-      const query = async (text: string, values?: unknown[]): Promise<unknown> => {
-        try {
-          return await client.query(text, values);
-        } catch (error) {
-          isBroken ||= !(error instanceof DatabaseError) || sessionEnded.test(error.code ?? "");
-          return wrap(error);
-        }
+    connect: async (statementMs = queryTimeoutMs) => {
+      const client = await take(pool, whileAlive).catch(wrap);
+      let broken: { readonly error: unknown } | null = null;
+      const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
+        if (broken !== null) throw broken.error; // what comes after it, such as a rollback, would wait as long again
+        const statement: QueryConfig & { readonly query_timeout: number } = {
+          text,
+          values,
+          query_timeout: statementMs,
+        };
+        return await whileAlive(() => client.query(statement)).catch((error: unknown) => {
+          const told = translate(error, address);
+          if (isBreach(error)) broken = { error: told };
+          if (isUnanswered(error)) abandoned.add(client);
+          throw told;
+        });
       };
-      return { query, release: () => client.release(isBroken) } as unknown as PostgresPoolClient;
+      const release = (): void => client.release(broken !== null);
+      try {
+        await abandoned.end(query);
+      } catch (error) {
+        release();
+        throw error;
+      }
+      return { query, release } as unknown as PostgresPoolClient;
     },
   };
 }
 
-export function createKysely(pool: ConnectionPool): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+const isUnanswered = (error: unknown): boolean =>
+  !(error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError);
+
+const isBreach = (error: unknown): boolean => !(error instanceof DatabaseError) || sessionEnded.test(error.code ?? "");
+
+/** A connection that comes after its wait was given up goes back to the pool. */
+async function take(pool: Pool, whileAlive: WhileAlive): Promise<PoolClient> {
+  const asked: { connecting?: Promise<PoolClient> } = {};
+  try {
+    return await whileAlive(() => {
+      asked.connecting = pool.connect();
+      return asked.connecting;
+    });
+  } catch (error) {
+    asked.connecting?.then(
+      (late) => late.release(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+export function createKysely(pool: ConnectionPool, statementMs?: number): Kysely<Database> {
+  const own = { ...pool, connect: () => pool.connect(statementMs) };
+  return new Kysely<Database>({ dialect: new PostgresDialect({ pool: own }) });
 }

@@ -18,6 +18,6 @@ export { rebuildProjection } from "./projection.ts";
 export type { JobHandler, Queue } from "./queue.ts";
 export { type DatabaseRefusal, databaseRefusalOf } from "./refusals.ts";
 export { removeFolder } from "./remove-folder.ts";
-export { makeHome, refuseForeignHome, translateFileError, type UserId } from "./service-folder.ts";
+export { makeHome, refuseForeignHome, refuseFullDisk, translateFileError, type UserId } from "./service-folder.ts";
 export type { Store } from "./store.ts";
 export { sweepLeftovers } from "./sweep-leftovers.ts";

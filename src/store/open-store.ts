@@ -1,6 +1,13 @@
 import { sql } from "kysely";
 import { CountersignError, isCountersignError, type RandomBytes } from "../domain/index.ts";
-import { type Address, addressOf, type ConnectionPool, createKysely, createPool } from "./connection.ts";
+import {
+  type Address,
+  addressOf,
+  type ConnectionPool,
+  createKysely,
+  createPool,
+  writeTimeoutMs,
+} from "./connection.ts";
 import { useEmbeddedServer } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";
 import { type StartedQueue, startQueue } from "./queue.ts";
@@ -99,6 +106,7 @@ type Connected = {
 
 function createStore(deps: StoreDeps, server: Server, { pool, address, close }: Connected): Store {
   const db = createKysely(pool);
+  const log = createKysely(pool, writeTimeoutMs);
   let queue: Promise<StartedQueue> | null = null;
   const start = async (): Promise<StartedQueue> => {
     const started = await startQueue(deps, server.databaseUrl);
@@ -107,10 +115,11 @@ function createStore(deps: StoreDeps, server: Server, { pool, address, close }: 
   };
   return {
     db,
+    log,
     kind: server.kind,
     address: address.text,
     transaction: (work) =>
-      db
+      log
         .transaction()
         .setIsolationLevel("read committed")
         .execute(async (tx) => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { CountersignError, type JsonObject } from "../domain/index.ts";
 import type { Transaction } from "./database.ts";
@@ -53,6 +54,10 @@ const queueOptions = {
 
 /** A job in hand at the end gets this long; then it is given back. */
 const stopTimeoutMs = 30_000;
+/** A frozen server does not even take leave: it is not waited for at the end. */
+const leaveTimeoutMs = stopTimeoutMs + 5_000;
+/** Passed on to the driver, whose own default is to wait for ever: a poll that is never answered would be the last one. */
+const driverOptions = { query_timeout: 60_000, keepAlive: true };
 
 type QueueDeps = { notice(line: string): void };
 
@@ -96,7 +101,11 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
       await untilAborted(signal);
       await boss.offWork(name, { id, wait: true });
     },
-    stop: () => boss.stop({ graceful: true, timeout: stopTimeoutMs }),
+    stop: () =>
+      Promise.race([
+        boss.stop({ graceful: true, timeout: stopTimeoutMs }),
+        delay(leaveTimeoutMs, undefined, { ref: false }),
+      ]),
   };
 }
 
@@ -108,6 +117,7 @@ function taken(name: string, id: string | null | undefined): string {
 }
 
 const bossOptions = (databaseUrl: string): ConstructorOptions => ({
+  ...driverOptions,
   connectionString: databaseUrl,
   schema,
   application_name: "countersign queue",

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { CountersignError } from "../domain/index.ts";
+import { CountersignError, isFullDisk } from "../domain/index.ts";
 
 /** A user and group id. */
 export type UserId = { readonly uid: number; readonly gid: number };
@@ -90,7 +90,7 @@ const unreachableCodes = new Set(["EACCES", "EPERM", "ENOTDIR", "EROFS", "ELOOP"
 export function translateFileError(error: unknown, home: string): unknown {
   const { code, path, dest } = error instanceof Error ? (error as NodeJS.ErrnoException & { dest?: string }) : {};
   const at = dest ?? path ?? home;
-  if (code === "ENOSPC" || code === "EDQUOT") {
+  if (isFullDisk(error)) {
     return new CountersignError("DISK_FULL", `no space is left at \`${at}\``, { cause: error });
   }
   if (code === undefined || !unreachableCodes.has(code)) return error;

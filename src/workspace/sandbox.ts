@@ -3,7 +3,7 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { CountersignError, type ExecResult } from "../domain/index.ts";
+import { CountersignError, type ExecResult, isFullDisk } from "../domain/index.ts";
 import { BoundedOutput } from "./bounded-output.ts";
 import { type CommandWatch, watchOver } from "./command-watch.ts";
 import type { Confinement } from "./confinement.ts";
@@ -94,10 +94,6 @@ function collect(pipe: OpenPipe, output: BoundedOutput) {
   const closed = new Promise<void>((resolve) => pipe.reader.on("close", () => resolve()));
   return { ...pipe, closed, count: () => bytes };
 }
-
-/** A full disk is no fault of the sandbox: it is told as what it is. */
-const isFullDisk = (cause: unknown): boolean =>
-  ["ENOSPC", "EDQUOT"].includes(String((cause as NodeJS.ErrnoException | null)?.code));
 
 /** Throws SANDBOX_FAILED for whatever the system refuses before the sandbox is there, but a full disk as the system says it. */
 function start(

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { freeBytes, leastFreeBytes, openOutagePolicy } from "../../src/app/outage-policy.ts";
+import { freeBytes, leastFreeBytes, openOutagePolicy, requireRoomForRun } from "../../src/app/outage-policy.ts";
 import { parseOperatorSettings } from "../../src/policy/index.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -25,6 +25,7 @@ describe("an action that can't be recorded (AUD-52)", () => {
 
   it("ends the service where the operator wants it so for its risk: no new work at once, 30 s for what runs", async () => {
     using policy = open(byRisk);
+    using _run = policy.atWork();
     policy.onUnrecorded("RESTRICTED");
     expect(policy.isEnding()).toBe(false);
 
@@ -41,6 +42,26 @@ describe("an action that can't be recorded (AUD-52)", () => {
     });
   });
 
+  it("waits for nothing but what is at work: a run that rests or has ended holds the end up no longer", async () => {
+    using policy = open(byRisk);
+    const runs = [policy.atWork(), policy.atWork()];
+    policy.onUnrecorded("DANGEROUS");
+    runs[0]?.[Symbol.dispose]();
+    runs[0]?.[Symbol.dispose]();
+    expect(await hasEnded(policy)).toBe(false);
+
+    runs[1]?.[Symbol.dispose]();
+
+    expect(await hasEnded(policy)).toBe(true);
+  });
+
+  it("ends a service with nothing at work at once", async () => {
+    using policy = open({ failure_policy: "shutdown" });
+    policy.onUnrecorded("SAFE");
+
+    expect(await hasEnded(policy)).toBe(true);
+  });
+
   it("can be let go on by no setting", () => {
     expect(() => open({ failure_policy: "ignore" })).toThrow("expected `fail_operation` or `shutdown`");
     expect(() => open({ failure_policy_by_risk: { safe: "log_only" } })).toThrow("fail_operation");
@@ -50,4 +71,6 @@ describe("an action that can't be recorded (AUD-52)", () => {
 it("256 MiB must be free on the worker's disk (AUD-58)", async () => {
   expect(leastFreeBytes).toBe(268_435_456);
   expect(await freeBytes(tmpdir())).toBeGreaterThan(0);
+  await expect(requireRoomForRun(tmpdir())).resolves.toBeUndefined();
+  await expect(requireRoomForRun("/proc")).rejects.toMatchObject({ code: "DISK_FULL" }); // has no free bytes at all
 });

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openKeys, verifyStored } from "../../src/ledger/index.ts";
@@ -39,6 +40,14 @@ type Shown = { readonly status: number; readonly body: Readonly<Record<string, u
 async function show(path: "/healthz" | "/readyz"): Promise<Shown> {
   const response = await fetch(new URL(path, service.webhookUrl ?? ""));
   return { status: response.status, body: (await response.json()) as Shown["body"] };
+}
+/** The shipped set, with `failure_policy` as `shutdown`. */
+function endingPolicies(): string {
+  const folder = place.policiesFor(2);
+  const file = join(folder, "operator.json");
+  const operator = JSON.parse(readFileSync(file, "utf8")) as object;
+  writeFileSync(file, JSON.stringify({ ...operator, failure_policy: "shutdown" }));
+  return folder;
 }
 const comesToShow = (expected: object): Promise<void> =>
   vi.waitFor(async () => expect(await show("/readyz")).toMatchObject(expected), { timeout: 60_000, interval: 100 });
@@ -156,16 +165,35 @@ describe("a log that fails for longer, in the middle of a run", () => {
   });
 });
 
-describe("a worker whose disk is nearly full (AUD-58)", () => {
-  it("takes no run, and says so", async () => {
+describe("a worker whose disk is nearly full (AUD-58), and whose operator wants an outage to end it (AUD-52)", () => {
+  let full: RunningService;
+  beforeAll(async () => {
     await service[Symbol.asyncDispose]();
-    await using _full = await place.serve({ leastFreeBytes: Number.MAX_SAFE_INTEGER });
-    const repository = await ask("no-room");
+    full = await place.serve({ leastFreeBytes: Number.MAX_SAFE_INTEGER, policiesFolder: endingPolicies() });
+  });
+
+  /** What the run's only comment says. */
+  async function toldIn(repository: string): Promise<unknown> {
     const comments = () => place.github.read.comments({ repository, number: 1 });
     await vi.waitFor(() => expect(comments()).toHaveLength(1), { timeout: 60_000, interval: 100 });
+    return comments()[0]?.["body"];
+  }
 
-    expect(comments()[0]?.["body"]).toContain("the disk of its worker is nearly full");
+  it("takes no run, and says so", async () => {
+    const repository = await ask("no-room");
+
+    expect(await toldIn(repository)).toContain("the disk of its worker is nearly full");
     expect(await runOf(repository)).toMatchObject({ status: "queued", attempt: 0 });
+  });
+
+  it("takes no new work once an action could not be recorded, and ends as nothing is at work", async () => {
+    await log.failIntent(diskFull, "create_comment");
+    await ask("no-record");
+
+    expect(await full.givenUp).toMatchObject({ code: "LEDGER_UNAVAILABLE" });
+    await log.mend();
+    expect(await toldIn(await ask("too-late"))).toContain("its worker ends, and takes no more");
+    await full[Symbol.asyncDispose]();
   });
 
   it("has left the starts and stops of the service on record (AUD-11)", async () => {

@@ -70,7 +70,7 @@ describe.each(["shared", "own"] as const)(
     it("ends the run with its cause, and the patch so far is kept", async () => {
       countersign = await openCountersign(kind);
 
-      const ended = await runOnDisk(500, [note, second, finish], (number) => number === 1 && fillDisk());
+      const ended = await runOnDisk(700, [note, second, finish], (number) => number === 1 && fillDisk());
       const report = readJson(RunReport, ended);
 
       expect(report).toMatchObject({ conclusion: "failure", ledger: { verified: true } });

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { CountersignError, canonicalBytes, type JsonValue, type LedgerEntry } from "../../src/domain/index.ts";
@@ -82,7 +83,7 @@ describe("append", () => {
     let statements = 0;
     const counted = await test.open(
       Object.assign(Object.create(store) as Store, {
-        db: store.db.withPlugin({
+        log: store.log.withPlugin({
           transformQuery: ({ node }) => node,
           transformResult: ({ result }) => {
             statements += 1;
@@ -262,6 +263,36 @@ describe("append", () => {
       "2025-12-31T23:59:00.000Z",
       "2025-12-31T23:59:00.000Z",
     ]);
+    expect(await verify()).toMatchObject({ ok: true });
+  });
+});
+
+describe("a clock that was set while this process had the log open (AUD-11)", () => {
+  it("is on record before what came after it, forward as well; a night without work is not", async () => {
+    const steady = { ms: 0 };
+    const clocks = { clock: () => test.now.ms, steadyClock: () => steady.ms };
+    const ledger = await openLedger({ store, keys: test.keys, ...clocks, randomBytes });
+    const lease = await test.newRun();
+    const append = () => ledger.append(lease, { entries: [anEntry(lease.runId)], sealed: [] });
+    const night = 8 * 3_600_000;
+
+    await append();
+    test.now.ms += night;
+    steady.ms += night;
+    expect(await append()).toHaveLength(1);
+    test.now.ms += 4_000; // as much as two machines' clocks may differ
+    expect(await append()).toHaveLength(1);
+    test.now.ms += 60_000;
+    const [step] = await append();
+    expect(await append()).toHaveLength(1); // said once
+
+    const to = startOfTime + night + 64_000;
+    const evidence = {
+      kind: "clock_step",
+      from: new Date(to - 60_000).toISOString(),
+      to: new Date(to).toISOString(),
+    };
+    expect(step).toMatchObject({ type: "service", evidence });
     expect(await verify()).toMatchObject({ ok: true });
   });
 });

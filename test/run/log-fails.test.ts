@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type ActionOutcome,
   CountersignError,
+  createRedactor,
+  emptyChangeSet,
   isCountersignError,
   type ProposedAction,
 } from "../../src/domain/index.ts";
@@ -18,7 +20,13 @@ import {
   spoolOutcomes,
   verifyStored,
 } from "../../src/ledger/index.ts";
+import { parseOperatorSettings } from "../../src/policy/index.ts";
+import { runLocally } from "../../src/run/index.ts";
 import { cancelUnrecorded, recordSpooled } from "../../src/run/log-failed.ts";
+import type { LocalRequest, RunDeps } from "../../src/run/run-deps.ts";
+import type { Session } from "../../src/run/session.ts";
+import { setUp } from "../../src/run/set-up.ts";
+import { verify } from "../../src/run/verify.ts";
 import { type FailingLog, type LogFault, logFaults, makeLogFail } from "../support/failing-log.ts";
 import { createFakeWorkspace } from "../support/fake-workspace.ts";
 import { aCall, aHostsCall, never, openTestGateway, type TestGateway, type TestRun } from "../support/gateway.ts";
@@ -120,6 +128,57 @@ describe.each(logFaults)("the log fails: $name (C-5, AUD-53 to AUD-55)", (fault)
     expect(workspace.files.size).toBe(0);
     expect(await statesOf(run)).toEqual(recorded[at - 1]);
   });
+});
+
+describe("the host's own actions that can't be recorded (AUD-52)", () => {
+  const unavailable = new CountersignError("LEDGER_UNAVAILABLE", "the log is out");
+  const workspace = { ...createFakeWorkspace({}), apply: () => Promise.resolve() };
+  const risks: string[] = [];
+
+  async function parts(settings: object): Promise<readonly [RunDeps, Session]> {
+    const context = await gateway.newRun(null);
+    const deps = {
+      ...depsOf(),
+      ledger: { ...gateway.log.ledger, append: () => Promise.reject(unavailable) },
+      policies: gateway.policies,
+      operator: parseOperatorSettings("{}", "operator.json"),
+      redactor: createRedactor([]),
+      askApproval: null,
+      onEvent: () => undefined,
+      onUnrecorded: (risk: string) => risks.push(risk),
+      openPages: () => Promise.resolve({ ...context.pages, [Symbol.asyncDispose]: () => Promise.resolve() }),
+      workspace: { createWorkspace: () => Promise.resolve(workspace) },
+    };
+    const work = { recorded: [], outcomes: [], approvedEarlier: new Set() };
+    const session = { run: { runId: context.runId }, context, settings, ...work };
+    return [deps, session] as unknown as [RunDeps, Session];
+  }
+  beforeEach(() => {
+    risks.length = 0;
+  });
+
+  it("are told to whoever decides what that means: a setup", async () => {
+    const [deps, session] = await parts({ setup: { run: "make", timeoutMs: 1_000, network: "none" } });
+
+    const tree = { workspace, dependencies: emptyChangeSet };
+    await expect(setUp(deps, session, tree, never)).rejects.toBe(unavailable);
+    expect(risks).toEqual(["RESTRICTED"]);
+  });
+
+  it("are told to whoever decides what that means: a verification", async () => {
+    const [deps, session] = await parts({ setup: null, verify: { run: "make", timeoutMs: 1_000 }, buildOutput: [] });
+
+    const tree = { name: "verify_after", changeSet: null } as const;
+    await expect(verify(deps, session, tree, never)).rejects.toBe(unavailable);
+    expect(risks).toEqual(["RESTRICTED"]);
+  });
+});
+
+it("a command that is a run of its own takes none while its disk is nearly full (AUD-58)", async () => {
+  const full = new CountersignError("DISK_FULL", "255 MiB are free");
+  const deps = { clock: () => 0, onEvent: () => undefined, requireRoom: () => Promise.reject(full) };
+
+  await expect(runLocally(deps as unknown as RunDeps, {} as LocalRequest, never)).rejects.toBe(full);
 });
 
 describe("once the log is back", () => {

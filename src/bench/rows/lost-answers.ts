@@ -13,7 +13,7 @@ export const lostAnswersRow: Row = {
     const told: LostWrite[] = [];
     for (let round = 0; round < sizes[size]; round += 1) {
       signal.throwIfAborted();
-      told.push(...(await writes.tell(round)));
+      told.push(...(await place.progress.part(`lost-answers/${round}`, () => writes.tell(round))));
     }
     const count = (name: string, of: (write: LostWrite) => number): Figure =>
       figure(name, "calls", [told.reduce((sum, write) => sum + of(write), 0)], equal(0));

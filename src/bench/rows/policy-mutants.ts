@@ -38,6 +38,7 @@ export const policyMutantsRow: Row = {
       const cases = (await readPolicyCases(folder)).filter(({ request }) => engine.tools.has(request.tool));
       const mutants = mutantsFor(engine, size);
       const survivors: (typeof mutants)[number][] = [];
+      deps.progress(`${set}: ${mutants.length} mutants`);
       for (const mutant of mutants) {
         await breathe(signal);
         survivors.push(...survivingMutants(policyDeps, engine, [mutant], cases));
@@ -51,7 +52,12 @@ export const policyMutantsRow: Row = {
         figure(
           `${set}: decisions made again`,
           "%",
-          [await shareAgain({ engine, recorded, cases, made }, signal)],
+          [
+            await shareAgain(
+              { engine, recorded, cases, made, tell: (line) => deps.progress(`${set}: ${line}`) },
+              signal,
+            ),
+          ],
           equal(100),
         ),
       );
@@ -74,14 +80,19 @@ type Again = {
   readonly recorded: PolicyEngine;
   readonly cases: readonly PolicyCase[];
   readonly made: number;
+  /** Minutes go by: that it goes on is to be seen. */
+  readonly tell: (line: string) => void;
 };
 
-async function shareAgain({ engine, recorded, cases, made }: Again, signal: AbortSignal): Promise<number> {
+const toldEvery = 5_000;
+
+async function shareAgain({ engine, recorded, cases, made, tell }: Again, signal: AbortSignal): Promise<number> {
   let same = 0;
   for (let at = 0; at < made; at += 1) {
     const request = cases[at % cases.length]?.request;
     if (request === undefined) break;
     if (at % 500 === 0) await breathe(signal);
+    if (at % toldEvery === 0) tell(`${at} of ${made} decisions made again`);
     const first = engine.authorize([{ ...request, attempt: Math.floor(at / cases.length) }], noRepositoryPolicies);
     const bytes = canonicalBytes(first.requests);
     const read = JSON.parse(new TextDecoder().decode(bytes)) as readonly AuthorizationRequest[];

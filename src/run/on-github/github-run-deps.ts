@@ -15,6 +15,8 @@ export type GithubRunDeps = PublishingDeps & {
   readonly places: number;
   /** Why this process takes no run now, asked before each; null where it does. Absent: it always does. */
   readonly whyNoneTaken?: () => Promise<"disk" | "ending" | null>;
+  /** Counts a run as at work until it is disposed (AUD-52); absent: nobody counts. */
+  readonly atWork?: () => Disposable;
   readonly times: LeaseTimes & {
     /** How often it is asked whether somebody wants the run to stop. */
     readonly stopPollMs: number;

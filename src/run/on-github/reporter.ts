@@ -1,11 +1,11 @@
 import { type JsonObject, redactTexts } from "../../domain/index.ts";
-import { readRunEntries } from "../../ledger/index.ts";
 import type { RunPhase } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
 import type { GithubRunDeps } from "./github-run-deps.ts";
 import { reconcileTool, standingWrites, writeAsHost } from "./host-actions.ts";
 import { reactOnce } from "./react-once.ts";
 import { type StatusEnd, type StatusFacts, statusText } from "./status-text.ts";
+import { outageCount } from "./take-run.ts";
 
 /**
  * What the people of the repository see of a run: a reaction, and one comment that is kept true (GH-40 to GH-46). Nothing here
@@ -37,7 +37,7 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
   const textOf = (told: StatusFacts): string => statusText(redactTexts(deps.redactor.redact, told));
   const never = new AbortController().signal; // each write has a deadline of its own
   const comment = await knownComment(deps, job);
-  let facts = firstFacts(deps, job, await outageCount(deps, job));
+  let facts = firstFacts(deps, job, await outageCount(deps, job.row.run_id));
   let trouble: unknown;
   let chain: Promise<void> = Promise.resolve();
   let isWaiting = false;
@@ -75,12 +75,6 @@ export async function openReporter(deps: GithubRunDeps, job: GithubJob): Promise
       await bring(deps, job, comment, { text: textOf(facts), isLast: true, signal: never });
     },
   };
-}
-
-/** How often the run was given back because the log failed, by the record. */
-async function outageCount({ store }: GithubRunDeps, { row }: GithubJob): Promise<number> {
-  const entries = await readRunEntries(store, row.run_id);
-  return entries.filter(({ type, evidence }) => type === "run" && evidence["cause"] === "log_failed").length;
 }
 
 function firstFacts(deps: GithubRunDeps, { trigger, row }: GithubJob, outages: number): StatusFacts {

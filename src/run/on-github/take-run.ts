@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import type { RunId } from "../../domain/index.ts";
-import type { RunLease } from "../../ledger/index.ts";
+import { type RunLease, readRunEntries } from "../../ledger/index.ts";
 import { type Database, ownerState, processOwner, readKillSwitch, type Transaction } from "../../store/index.ts";
 import { leaseEnd } from "../lease.ts";
 import { runBatch } from "../run-record.ts";
@@ -8,11 +8,16 @@ import type { GithubRunDeps } from "./github-run-deps.ts";
 
 /** Taken over this often, a run is given up (GH-35). */
 const attemptsAtMost = 3;
+/** An outage of the log is no attempt, but the work begins anew after it: a log that comes and goes must not cost without end. */
+const outagesAtMost = 5;
+
+/** What happened to a run too often for it to be gone on with. */
+type GivenUp = "worker_lost" | "log_failed";
 
 export type RunRow = Selectable<Database["runs"]>;
 
 export type Taking =
-  | { readonly kind: "taken"; readonly row: RunRow; readonly lease: RunLease; readonly isGivenUp: boolean }
+  | { readonly kind: "taken"; readonly row: RunRow; readonly lease: RunLease; readonly givenUp: GivenUp | null }
   /** It has ended, or there is no such run. */
   | { readonly kind: "over" }
   /** A person is asked, and nobody works on it. */
@@ -52,7 +57,18 @@ export async function takeRun(deps: GithubRunDeps, runId: RunId): Promise<Taking
     if (error instanceof NotTaken) return error.taking;
     throw error;
   }
-  return { kind: "taken", row: { ...row, attempt }, lease, isGivenUp: attempt > attemptsAtMost };
+  return { kind: "taken", row: { ...row, attempt }, lease, givenUp: await whyGivenUp(deps, runId, attempt) };
+}
+
+async function whyGivenUp(deps: GithubRunDeps, runId: RunId, attempt: number): Promise<GivenUp | null> {
+  if (attempt > attemptsAtMost) return "worker_lost";
+  return (await outageCount(deps, runId)) > outagesAtMost ? "log_failed" : null;
+}
+
+/** How often a run was given back for an outage of the log, by the record. */
+export async function outageCount({ store }: Pick<GithubRunDeps, "store">, runId: RunId): Promise<number> {
+  const entries = await readRunEntries(store, runId);
+  return entries.filter(({ type, evidence }) => type === "run" && evidence["cause"] === "log_failed").length;
 }
 
 /** Whether nobody works on a run that is under way: its lease ran out, or its process on this machine is dead. */

@@ -48,6 +48,8 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
   signal.throwIfAborted();
   const taking = await takeRun(deps, runId);
   if (taking.kind !== "taken") return taking;
+  using atWork = new DisposableStack();
+  if (deps.atWork !== undefined) atWork.use(deps.atWork());
   await using held = holdLease(deps, taking.lease, deps.times);
   await using stop = watchStop(deps, runId);
   const opened = await openJob(deps, taking.row, taking.lease);
@@ -61,22 +63,27 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
     known.live = live;
     live.reporter.begin();
     if (resumed !== null) await tellAnswers(deps, job, { isOver: false }, held.lost);
-    return taking.isGivenUp ? await endEarly(deps, live, lostTooOften) : await workTaken(deps, live, resumed, signal);
+    if (taking.givenUp !== null) return await endEarly(deps, live, givenUp[taking.givenUp]);
+    return await workTaken(deps, live, resumed, signal);
   } catch (error) {
     if (!isLogOut(error) || held.lost.aborted) throw error;
     await known.live?.reporter.settled().catch(() => undefined); // its writes meet the same outage
+    atWork.dispose();
     await restUntilLogged(deps, opened, error, AbortSignal.any([signal, held.lost]));
     return { kind: "handed_over" };
   }
 }
 
-const lostTooOften = closed("failure", "its worker was lost too often, so it was given up", askAgain);
+const givenUp = {
+  worker_lost: closed("failure", "its worker was lost too often, so it was given up", askAgain),
+  log_failed: closed("failure", "the log failed too often while it was worked on, so it was given up", askAgain),
+} as const;
 
-/** A run that has waited for a person is gone on with from its record; what was cut off meanwhile is brought to rest first. */
+/** What was cut off is brought to rest (AUD-6); a run that has waited for a person is then gone on with from its record. */
 async function resume(deps: GithubRunDeps, { row, lease }: GithubJob): Promise<Resumed | null> {
   const run = { runId: row.run_id, traceId: row.trace_id, attempt: row.attempt };
-  if ((await askedAbout(deps, row.run_id)).length === 0) return null;
   await settleCutOffActions(deps, run, lease, "crash");
+  if ((await askedAbout(deps, row.run_id)).length === 0) return null;
   return readResumed(deps, row.run_id);
 }
 

@@ -104,7 +104,7 @@ describe("the outbox", () => {
       },
       transformResult: async ({ result }) => result,
     };
-    const counted = await test.open({ ...(store as Store), db: store.db.withPlugin(counter) });
+    const counted = await test.open({ ...(store as Store), log: store.log.withPlugin(counter) });
     await append(counted, move("proposed"));
     statements.length = 0;
 
