@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Secret } from "../../src/domain/index.ts";
-import { endOfGit, startGit } from "../../src/workspace/git.ts";
+import { startGit } from "../../src/workspace/git.ts";
+import { endOfGit } from "../../src/workspace/git-process.ts";
 import { defaultSearchPath, defaultTreeLimits, openBase, type WorkspaceDeps } from "../../src/workspace/index.ts";
 import { aHome, aRepository, aWorkspace, never, type TestHome } from "../support/checkout.ts";
 
