@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { getCompileCacheDir } from "node:module";
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { BlobFile } from "./blob-batch.ts";
@@ -9,8 +10,8 @@ import type { WorkspaceDeps } from "./host.ts";
 import { FolderSteps } from "./tree-folders.ts";
 import type { BaseTree } from "./workspace.ts";
 
-/** With fewer, a thread is hardly up before the others are done. */
-const filesOfAThread = 2_000;
+/** With fewer, threads cost more processor time at their start than they save (half a second for two). */
+const filesOfAThread = 10_000;
 
 const threadsFor = (files: number): number => Math.min(availableParallelism(), Math.floor(files / filesOfAThread));
 
@@ -69,7 +70,8 @@ function readUmask(): number {
 
 /** Returns once the thread and its git have ended. */
 async function runThread(part: ExportPart, signal: AbortSignal): Promise<ExportReport> {
-  const thread = new Worker(new URL("./export-thread.ts", import.meta.url), { workerData: part, execArgv: [] });
+  const workerData = { ...part, compileCache: getCompileCacheDir() ?? null };
+  const thread = new Worker(new URL("./export-thread-start.mjs", import.meta.url), { workerData, execArgv: [] });
   const stop = (): void => thread.postMessage("stop");
   signal.addEventListener("abort", stop);
   if (signal.aborted) stop();
