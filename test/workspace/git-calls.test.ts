@@ -100,6 +100,19 @@ describe("each call of git by the host (SEC-75)", () => {
     expect([...globals].sort()).toEqual(["/dev/null", join(base.mirrorFolder, "countersign-fetch-config")]);
   });
 
+  it("lists a commit once by the same limits, however often it is opened", async () => {
+    const path = aRepository(join(home.folder, "r"), { a: "1" });
+    const open = async (limits = defaultTreeLimits) =>
+      (await openBase(deps, { kind: "path", path }, limits, never)).base;
+    const listings = (): number => calls().filter(({ argv }) => argv.includes("ls-tree")).length;
+
+    const first = await open();
+    expect(await open()).toBe(first);
+    expect(listings()).toBe(1);
+    await expect(open({ ...defaultTreeLimits, files: 0 })).rejects.toMatchObject({ code: "TREE_TOO_LARGE" });
+    expect(listings()).toBe(2);
+  });
+
   it("fetches one commit and nothing beside it, by the one protocol that it needs (SEC-78, SEC-79)", async () => {
     const path = aRepository(join(home.folder, "r"), { a: "1" });
 
