@@ -1,5 +1,5 @@
-import { chmodSync, closeSync, lstatSync } from "node:fs";
-import { relative } from "node:path";
+import { chmodSync, closeSync, existsSync, lstatSync } from "node:fs";
+import { join, relative } from "node:path";
 import type { TreeEntry } from "../domain/index.ts";
 import { removeEmptyParents, removeFileAt } from "./apply-changes.ts";
 import { isSampleOfBase, isWholeBase } from "./base-check.ts";
@@ -18,7 +18,7 @@ import {
   treeOf,
 } from "./cached-tree.ts";
 import { claim, tryClaim } from "./claim.ts";
-import { exportTree } from "./export.ts";
+import { fillTree } from "./fill-tree.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 import { isSameEntry } from "./known-tree.ts";
 import { removeFolder } from "./remove-folder.ts";
@@ -51,11 +51,11 @@ type Wanted = { readonly base: BaseTree; readonly owner: NonNullable<Owner> };
  */
 export async function openCachedBase(deps: WorkspaceDeps, wanted: Wanted, signal: AbortSignal): Promise<CachedBase> {
   const cache = await serviceFolder(deps, "bases", 0o700);
-  const family = `${wanted.base.repositoryId.replace(":", "-")}-${wanted.owner.uid}`;
+  const family = familyOf(wanted.base, wanted.owner.uid);
   const turn = await claim(deps, claimOf(family), writeWaitMs, signal);
   try {
     if (!isClosed(cache)) distrustAll(cache);
-    const kin = (): CachedTree[] => listCachedTrees(cache).filter((one) => one.family === family);
+    const kin = (): readonly CachedTree[] => listCachedTrees(cache, (one) => one === family);
     const found = await findTree(deps, kin(), wanted);
     const tree = found ?? (await writeTree(deps, { cache, family, kin: kin(), wanted }, signal));
     const letGo = holdTree(deps, tree);
@@ -68,6 +68,24 @@ export async function openCachedBase(deps: WorkspaceDeps, wanted: Wanted, signal
     await turn.release();
   }
 }
+
+/**
+ * The user ids of which the cache seems to hold a finished tree of the base. A hint, so that a run is given one of them where it can be:
+ * whether the tree may be used, `openCachedBase` finds out.
+ */
+export function uidsWithTree({ home }: Pick<WorkspaceDeps, "home">, base: BaseTree): ReadonlySet<number> {
+  const cache = join(home, "bases");
+  if (!existsSync(cache)) return new Set();
+  const ofRepository = familyOf(base, "");
+  const trees = listCachedTrees(cache, (family) => family.startsWith(ofRepository));
+  return new Set(
+    trees
+      .filter(({ seal }) => seal?.commitSha === base.commitSha)
+      .map(({ family }) => Number(family.slice(ofRepository.length))),
+  );
+}
+
+const familyOf = ({ repositoryId }: BaseTree, uid: number | ""): string => `${repositoryId.replace(":", "-")}-${uid}`;
 
 const claimOf = (family: string): string => `base-${family}`;
 
@@ -123,7 +141,7 @@ async function writeTree(
   const changed = old !== undefined && isFull ? await changeTree(deps, old, wanted, signal) : null;
   if (changed !== null) return changed;
   const tree = makeCachedTree(deps, cache, family, owner);
-  await withRoot(tree, (root) => exportTree(deps, base, { root, owner, entries: base.entries }, signal));
+  await withRoot(tree, (root) => fillTree(deps, base, { root, owner, entries: base.entries }, signal));
   sealTree(tree, base, indexOf(base).totalBytes);
   return tree;
 }
@@ -151,7 +169,7 @@ async function changeTree(
   breakSeal(tree);
   await withRoot(tree, async (root) => {
     for (const path of missingIn(base.entries, former.entries).keys()) removeEntry(root, path);
-    await exportTree(deps, base, { root, owner, entries: missingIn(former.entries, base.entries) }, signal);
+    await fillTree(deps, base, { root, owner, entries: missingIn(former.entries, base.entries) }, signal);
   });
   sealTree(tree, base, indexOf(base).totalBytes);
   return tree;

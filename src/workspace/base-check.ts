@@ -1,9 +1,10 @@
 import { lstatSync } from "node:fs";
 import type { RandomBytes, TreeEntry } from "../domain/index.ts";
+import { indexOf } from "./base-index.ts";
 import { blobShaOf, objectFormatOf } from "./base-tree.ts";
 import { readLinkBytes } from "./descriptor-walk.ts";
 import { fileModeOf } from "./known-files.ts";
-import { KnownTree } from "./known-tree.ts";
+import { fileOf, KnownTree } from "./known-tree.ts";
 import { readRegularFile } from "./read-file.ts";
 import { type FolderPlace, FolderSteps, placeIn } from "./tree-folders.ts";
 import { nothingSetUp } from "./tree-judge.ts";
@@ -46,8 +47,9 @@ const sampleBytes = 256 * 1024;
 /** Whether files of the base, taken at random, stand in the tree with owner, mode and content. Takes as long for any tree. */
 export function isSampleOfBase(supposed: SupposedBase, random: Randomness): boolean {
   using folders = new FolderSteps(supposed.root);
-  return sampleOf(supposed.base.entries, random).every(([path, entry]) => {
-    if (entry.mode === "160000") return true;
+  return sampleOf(supposed.base, random).every((path) => {
+    const entry = fileOf(supposed.base, path);
+    if (entry === undefined) return true; // a submodule
     const place = folders.find(path);
     return place !== null && isEntry(supposed, place, entry);
   });
@@ -64,15 +66,12 @@ function isEntry({ base, uid }: SupposedBase, { folder, name }: FolderPlace, ent
   return bytes !== undefined && blobShaOf(bytes, objectFormatOf(base)) === entry.blobSha;
 }
 
-/** Each so-many-th entry from a random one on. */
-function sampleOf(entries: BaseTree["entries"], { randomBytes }: Randomness): [string, TreeEntry][] {
-  const step = Math.max(1, Math.floor(entries.size / sampleFiles));
-  let until = Buffer.from(randomBytes(4)).readUInt32LE() % step;
-  const sample: [string, TreeEntry][] = [];
-  for (const item of entries) {
-    if (until-- > 0) continue;
-    sample.push(item);
-    until = step - 1;
-  }
+/** Each so-many-th path from a random one on. */
+function sampleOf(base: BaseTree, { randomBytes }: Randomness): readonly string[] {
+  const { paths } = indexOf(base);
+  const step = Math.max(1, Math.floor(paths.length / sampleFiles));
+  const first = Buffer.from(randomBytes(4)).readUInt32LE() % step;
+  const sample: string[] = [];
+  for (let at = first; at < paths.length; at += step) sample.push(paths[at] ?? "");
   return sample;
 }

@@ -3,6 +3,7 @@ import type { BaseTree } from "./workspace.ts";
 
 /** What can be asked of a base without walking through all of it again. */
 export type BaseIndex = {
+  readonly paths: readonly string[];
   /** The names that stand directly in each folder; the root is the empty path. */
   readonly folders: ReadonlyMap<string, readonly string[]>;
   readonly gitlinks: readonly string[];
@@ -33,7 +34,7 @@ function makeIndex(entries: ReadonlyMap<string, TreeEntry>): BaseIndex {
       totalBytes += sizeBytes;
     }
   }
-  return { folders, gitlinks, files, totalBytes };
+  return { paths: Array.from(entries.keys()), folders, gitlinks, files, totalBytes };
 }
 
 /** Enters a name in its folder, and the folder in its own the first time. */

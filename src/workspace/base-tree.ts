@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { CountersignError, type FileMode, type TreeEntry } from "../domain/index.ts";
-import { endOfGit, runGit, startGit } from "./git.ts";
+import { runGit, startGit } from "./git.ts";
+import { endOfGit } from "./git-process.ts";
 import type { WorkspaceDeps } from "./host.ts";
 import { nameOfBytes } from "./path-bytes.ts";
 import { refuseLargeTree, type TreeLimits, TreeMeasure } from "./tree-limits.ts";

@@ -56,12 +56,17 @@ export function makeCachedTree(
   return { family, folder, seal: null, usedAtMs: Date.now() };
 }
 
-export function listCachedTrees(cache: string): readonly CachedTree[] {
+/** Those of the families that are wanted: of no other is the seal read. */
+export function listCachedTrees(
+  cache: string,
+  isWanted: (family: string) => boolean = () => true,
+): readonly CachedTree[] {
   return readdirSync(cache).flatMap((name) => {
     const family = /^(.+)-[0-9a-f]{16}$/.exec(name)?.[1];
+    if (family === undefined || !isWanted(family)) return [];
     const folder = join(cache, name);
     const usedAtMs = statSync(folder, { throwIfNoEntry: false })?.mtimeMs;
-    if (family === undefined || usedAtMs === undefined) return [];
+    if (usedAtMs === undefined) return [];
     return { family, folder, seal: readSeal(folder), usedAtMs };
   });
 }

@@ -1,4 +1,4 @@
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CountersignError } from "../domain/index.ts";
@@ -16,13 +16,14 @@ export type Claim = { release(): Promise<void> };
 export async function tryClaim(deps: WorkspaceDeps, name: string): Promise<Claim | null> {
   const folder = await serviceFolder(deps, "locks", 0o700);
   const own = `${name}.${process.pid}.${readProcess(process.pid)?.startTime ?? "0"}.${randomName(deps)}`;
-  await writeFile(join(folder, own), "", { flag: "wx", mode: 0o600 });
-  const release = (): Promise<void> => rm(join(folder, own), { force: true });
-  for (const file of await readdir(folder)) {
+  // Synchronous, as is all that a checkout asks of these small folders: each hop to another thread and back waits its turn twice.
+  writeFileSync(join(folder, own), "", { flag: "wx", mode: 0o600 });
+  const release = async (): Promise<void> => rmSync(join(folder, own), { force: true });
+  for (const file of readdirSync(folder)) {
     if (!file.startsWith(`${name}.`) || file === own) continue;
     const [pid = "0", startTime = ""] = file.slice(name.length + 1).split(".");
     if (isGone(Number(pid), startTime)) {
-      await rm(join(folder, file), { force: true });
+      rmSync(join(folder, file), { force: true });
     } else {
       await release();
       return null;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { CountersignError, isCountersignError } from "../domain/index.ts";
 import { createAccessLock } from "./access-lock.ts";
 import { applyChanges } from "./apply-changes.ts";
+import { uidsWithTree } from "./base-cache.ts";
 import { objectFormatOf } from "./base-tree.ts";
 import { closestPaths } from "./close-names.ts";
 import { type ConfinementOptions, openConfinement } from "./confinement.ts";
@@ -65,7 +66,8 @@ export async function createWorkspace(
   const toolchains = checkedToolchains(options.toolchains, deps.home);
   await requireBubblewrap(deps);
   const isShared = hasProcessGroup(options.confinement.rung);
-  const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
+  const choice = { isShared, preferred: uidsWithTree(deps, base) };
+  const runUid = await takeRunUid(deps, options.runUids, choice, signal);
   undo.defer(() => runUid.release());
 
   const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));

@@ -1,9 +1,8 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
 import { CountersignError, type ErrorCode } from "../domain/index.ts";
 import { findProgram } from "./find-program.ts";
+import { endOfGit, type GitCommand, type GitProcess, startCommand } from "./git-process.ts";
 import type { WorkspaceDeps } from "./host.ts";
 import { serviceFolder } from "./service-folder.ts";
 
@@ -31,8 +30,6 @@ export type GitCall = {
   readonly input?: Uint8Array;
 };
 
-type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>;
-
 /** The folder git is started from: empty, ours, and so without any repository of its own. */
 export async function emptyFolder(deps: Pick<WorkspaceDeps, "home">): Promise<string> {
   const folder = join(await serviceFolder(deps, "mirrors", 0o700), "empty");
@@ -40,15 +37,17 @@ export async function emptyFolder(deps: Pick<WorkspaceDeps, "home">): Promise<st
   return folder;
 }
 
-/** Starts git as SEC-75 says. The caller reads its output and awaits its end. */
-export async function startGit(deps: WorkspaceDeps, call: GitCall, signal: AbortSignal): Promise<GitProcess> {
+/** Git as SEC-75 says, with nothing started yet. */
+export async function gitCommand(deps: WorkspaceDeps, call: GitCall): Promise<GitCommand> {
   const program = findProgram(deps.searchPath, "git");
   if (program === null) throw new CountersignError("GIT_MISSING", `git is in none of \`${deps.searchPath}\``);
   const settings = [...safeSettings, ...(call.settings ?? [])].flatMap((setting) => ["-c", setting]);
   const place = call.gitFolder === null ? [] : [`--git-dir=${call.gitFolder}`];
-  return spawn(program, [...settings, ...place, ...call.arguments], {
-    cwd: await emptyFolder(deps),
-    env: {
+  return {
+    program,
+    argv: [...settings, ...place, ...call.arguments],
+    folder: await emptyFolder(deps),
+    environment: {
       PATH: deps.searchPath,
       LC_ALL: "C",
       GIT_CONFIG_NOSYSTEM: "1",
@@ -62,11 +61,12 @@ export async function startGit(deps: WorkspaceDeps, call: GitCall, signal: Abort
       GIT_OPTIONAL_LOCKS: "0",
       ...call.environment,
     },
-    stdio: ["pipe", "pipe", "pipe"],
-    signal,
-    killSignal: "SIGKILL",
-  });
+  };
 }
+
+/** Starts git as SEC-75 says. The caller reads its output and awaits its end. */
+export const startGit = async (deps: WorkspaceDeps, call: GitCall, signal: AbortSignal): Promise<GitProcess> =>
+  startCommand(await gitCommand(deps, call), signal);
 
 /** What git printed, or the last line that it wrote to standard error. */
 export type GitAnswer =
@@ -83,27 +83,6 @@ export async function askGit(deps: WorkspaceDeps, call: GitCall, signal: AbortSi
   child.stdin.end(call.input);
   const { exitCode, line } = await endOfGit(child, signal);
   return exitCode === 0 ? { kind: "done", stdout: Buffer.concat(stdout) } : { kind: "failed", exitCode, line };
-}
-
-/** Waits until git has ended and its pipes are closed. Throws the signal's reason once it is aborted. */
-export function endOfGit(
-  child: GitProcess,
-  signal: AbortSignal,
-): Promise<{ readonly exitCode: number | null; readonly line: string }> {
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString("utf8")).slice(-4096);
-  });
-  const end = new Promise<{ readonly exitCode: number | null; readonly line: string }>((resolve, reject) => {
-    child.on("error", (cause) => reject(signal.aborted ? signal.reason : cause));
-    child.on("close", (exitCode) => {
-      if (signal.aborted) return reject(signal.reason);
-      const lines = stderr.split("\n").filter((text) => text.trim() !== "");
-      resolve({ exitCode, line: lines.find((text) => /^(fatal|error):/.test(text)) ?? lines.at(-1) ?? "no message" });
-    });
-  });
-  end.catch(() => {}); // who waits for it may still be reading what it wrote: until then nobody has missed it
-  return end;
 }
 
 /** As `askGit`; a non-zero exit throws `code` with what was wanted and git's own line. */

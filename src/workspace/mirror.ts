@@ -8,6 +8,7 @@ import type { FoundSource } from "./found-source.ts";
 import { askGit, runGit } from "./git.ts";
 import { type GithubSource, readGithubSource } from "./github-source.ts";
 import type { WorkspaceDeps } from "./host.ts";
+import { keptBase } from "./kept-bases.ts";
 import { readLocalSource } from "./local-source.ts";
 import { readRemoteSource } from "./remote-source.ts";
 import { serviceFolder } from "./service-folder.ts";
@@ -71,9 +72,17 @@ export async function reopenBase(
   return readBase(deps, { ...place, mirrorFolder }, limits, signal);
 }
 
-async function readBase(
+type BasePlace = Pick<BaseTree, "repositoryId" | "commitSha" | "mirrorFolder">;
+
+/** The caller knows that the mirror holds the commit. */
+function readBase(deps: WorkspaceDeps, place: BasePlace, limits: TreeLimits, signal: AbortSignal): Promise<BaseTree> {
+  const key = JSON.stringify([place.repositoryId, place.commitSha, place.mirrorFolder, limits]);
+  return keptBase(key, () => listBase(deps, place, limits, signal));
+}
+
+async function listBase(
   deps: WorkspaceDeps,
-  place: Pick<BaseTree, "repositoryId" | "commitSha" | "mirrorFolder">,
+  place: BasePlace,
   limits: TreeLimits,
   signal: AbortSignal,
 ): Promise<BaseTree> {

@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
-import { promisify } from "node:util";
 import { CountersignError } from "../domain/index.ts";
-import { findProgram } from "./find-program.ts";
 import { isRoot, type WorkspaceDeps } from "./host.ts";
+import { runByShell } from "./program-shell.ts";
 
 /** Bit 21 (capability.h). */
 const capSysAdmin = 1n << 21n;
@@ -74,13 +72,7 @@ export class Mounts {
   }
 
   #run(name: "mount" | "umount", argv: readonly string[]): Promise<string | null> {
-    const program = findProgram(this.#deps.searchPath, name);
-    if (program === null) return Promise.resolve(`${name} is in none of \`${this.#deps.searchPath}\``);
-    const environment = { PATH: this.#deps.searchPath, LC_ALL: "C" };
-    return promisify(execFile)(program, argv, { cwd: this.#deps.home, env: environment }).then(
-      () => null,
-      (error: Error & { readonly stderr?: string }) => (error.stderr ?? error.message).trim().split("\n")[0] ?? "",
-    );
+    return runByShell(this.#deps, { name, argv, folder: this.#deps.home });
   }
 }
 

@@ -76,19 +76,18 @@ async function openAs(
   const beside = join(runFolder, "work");
   makeFolderWith(beside, 0o711);
   const mounts = new Mounts(deps);
-  let letGo = async (): Promise<void> => {};
-  undo.defer(() => letGo());
+  const mounting = kind === "copy" ? Promise.resolve(null) : mountWork(mounts, runFolder, place.work);
+  // Looked for while `mount` runs: neither needs the other.
+  const below = kind === "overlay" && owner !== null ? openCachedBase(deps, { base, owner }, signal) : null;
+  const held = below?.catch(() => null); // what it throws is met where it is needed
+  undo.defer(async () => (await held)?.release()); // once nothing lies on it any more
   undo.defer(() => mounts.unmountAll());
-  if (kind !== "copy") {
-    const cause = (await mounts.keepPrivate(runFolder)) ?? (await mounts.tmpfs(beside, place.work));
-    if (cause !== null) return cause;
-  }
+  const unmountable = await mounting;
+  if (unmountable !== null) return unmountable;
   const folder = makeWorkFolder(join(beside, "tree"), owner);
   if (kind === "overlay") {
-    if (owner === null) return "an overlay needs a run uid, to whom the cached tree belongs";
-    const cached = await openCachedBase(deps, { base, owner }, signal);
-    letGo = cached.release; // once nothing lies on it any more
-    const cause = await layOver(deps, mounts, { lower: cached.folder, beside, owner });
+    if (below === null) return "an overlay needs a run uid, to whom the cached tree belongs";
+    const cause = await layOver(deps, mounts, { lower: (await below).folder, beside, owner });
     if (cause !== null) return cause;
   }
   const open = (path: string): number => {
@@ -106,6 +105,10 @@ async function openAs(
     [Symbol.asyncDispose]: () => close.disposeAsync(),
   };
 }
+
+/** Bounded memory on `work` below the run's folder, in no other mount namespace. Answers why not, or null. */
+const mountWork = async (mounts: Mounts, runFolder: string, limits: TmpfsLimits): Promise<string | null> =>
+  (await mounts.keepPrivate(runFolder)) ?? (await mounts.tmpfs(join(runFolder, "work"), limits));
 
 /**
  * A further work folder of the run's own, empty, for the time of `work`; with limits of its own where the checkout has some, since the

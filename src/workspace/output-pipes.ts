@@ -1,11 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { chownSync, closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { CountersignError } from "../domain/index.ts";
-import { findProgram } from "./find-program.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
+import { runByShell } from "./program-shell.ts";
 
 /** Two named pipes of a workspace. Node gives a child sockets, and a program can't open `/dev/stdout` if that is one (SEC-46). */
 export type OutputPipes = { readonly stdout: string; readonly stderr: string };
@@ -13,11 +11,9 @@ export type OutputPipes = { readonly stdout: string; readonly stderr: string };
 /** Makes the pipes in a folder that no sandbox sees; they belong to the run uid, which alone may open them again. */
 export async function makeOutputPipes(deps: WorkspaceDeps, folder: string, owner: Owner): Promise<OutputPipes> {
   const pipes = { stdout: join(folder, "stdout"), stderr: join(folder, "stderr") };
-  const program = findProgram(deps.searchPath, "mkfifo");
-  if (program === null) throw new CountersignError("SANDBOX_FAILED", `mkfifo is in none of \`${deps.searchPath}\``);
-  const child = spawn(program, ["--mode=0600", "--", pipes.stdout, pipes.stderr], { env: {}, stdio: "ignore" });
-  const [exitCode] = await once(child, "exit");
-  if (exitCode !== 0) throw new CountersignError("SANDBOX_FAILED", `mkfifo ended with ${exitCode} in \`${folder}\``);
+  const argv = ["--mode=0600", "--", pipes.stdout, pipes.stderr];
+  const complaint = await runByShell(deps, { name: "mkfifo", argv, folder });
+  if (complaint !== null) throw new CountersignError("SANDBOX_FAILED", `no output pipe could be made: ${complaint}`);
   if (owner !== null) for (const path of Object.values(pipes)) chownSync(path, owner.uid, owner.gid);
   return pipes;
 }

@@ -41,6 +41,12 @@ const choosingWaitMs = 60_000;
 /** Whom a sandbox runs as, held until released. `owner` null: the service is not root and uses its own uid. */
 export type RunUid = { readonly owner: Owner; release(): Promise<void> };
 
+export type RunUidChoice = {
+  readonly isShared: boolean;
+  /** Those of the range that are taken before any other where they are free: a cached tree of the run's base is theirs already. */
+  readonly preferred?: ReadonlySet<number>;
+};
+
 /**
  * A user id for one run (SEC-41, SEC-42): as root one of the range that no passwd entry names, that owns no process and
  * that no other run of this home holds: the kernel keeps budgets by user id (inotify, pipes, queues) that no group divides. `isShared`,
@@ -50,7 +56,7 @@ export type RunUid = { readonly owner: Owner; release(): Promise<void> };
 export async function takeRunUid(
   deps: WorkspaceDeps,
   runUids: string | null,
-  { isShared }: { readonly isShared: boolean },
+  { isShared, preferred = new Set() }: RunUidChoice,
   signal: AbortSignal,
 ): Promise<RunUid> {
   if (!isRoot()) return { owner: null, release: async () => {} };
@@ -62,7 +68,7 @@ export async function takeRunUid(
   // One chooser at a time: of two that try the same id at once both may step back, and so on through the range.
   const turn = await claim(deps, "run-uids", choosingWaitMs, signal);
   try {
-    const own = await ownUid(deps, range, isShared ? livesOutside : () => true);
+    const own = await ownUid(deps, inOrder(range, preferred), isShared ? livesOutside : () => true);
     return own ?? (isShared ? await sharedUid(range, signal) : null) ?? refuseBusy(runUids);
   } finally {
     await turn.release();
@@ -71,9 +77,18 @@ export async function takeRunUid(
 
 type Range = ReturnType<typeof parseRunUids>;
 
-async function ownUid(deps: WorkspaceDeps, range: Range, counts: (pid: number) => boolean): Promise<RunUid | null> {
+function* inOrder({ first, last }: Range, preferred: ReadonlySet<number>): Generator<number> {
+  for (const uid of preferred) if (uid >= first && uid <= last) yield uid;
+  for (let uid = first; uid <= last; uid++) if (!preferred.has(uid)) yield uid;
+}
+
+async function ownUid(
+  deps: WorkspaceDeps,
+  uids: Iterable<number>,
+  counts: (pid: number) => boolean,
+): Promise<RunUid | null> {
   const busy = uidsOfProcesses(counts);
-  for (let uid = range.first; uid <= range.last; uid++) {
+  for (const uid of uids) {
     const taken = busy.has(uid) ? null : await tryClaim(deps, `uid-${uid}`);
     if (taken !== null) return { owner: { uid, gid: uid }, release: () => taken.release() };
   }

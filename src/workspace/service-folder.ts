@@ -1,17 +1,17 @@
-import { chmod, mkdir, stat } from "node:fs/promises";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { CountersignError } from "../domain/index.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 
 /** A folder of the service below home, made with its mode where it is missing; home itself lets others pass (SEC-47). */
 export async function serviceFolder(deps: Pick<WorkspaceDeps, "home">, name: string, mode: number): Promise<string> {
-  const made = await mkdir(deps.home, { recursive: true });
+  const made = mkdirSync(deps.home, { recursive: true });
   for (let folder = deps.home; made !== undefined; folder = dirname(folder)) {
-    await chmod(folder, 0o711);
+    chmodSync(folder, 0o711);
     if (folder === made) break;
   }
   const folder = join(deps.home, name);
-  if ((await mkdir(folder, { recursive: true })) !== undefined) await chmod(folder, mode);
+  if (mkdirSync(folder, { recursive: true }) !== undefined) chmodSync(folder, mode);
   return folder;
 }
 
@@ -19,7 +19,7 @@ export async function serviceFolder(deps: Pick<WorkspaceDeps, "home">, name: str
 export async function refuseUnreachable(folder: string, owner: Owner): Promise<void> {
   if (owner === null) return;
   if (dirname(folder) !== folder) await refuseUnreachable(dirname(folder), owner);
-  const found = await stat(folder);
+  const found = statSync(folder);
   const needed = found.uid === owner.uid ? 0o100 : 0o001;
   if ((found.mode & needed) !== 0) return;
   const mode = (found.mode & 0o7777).toString(8).padStart(4, "0");

@@ -5,8 +5,7 @@ import { bytesOfName } from "./path-bytes.ts";
 const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** The one way to name something in a folder: its descriptor and a single component (SEC-86). */
-export const placeIn = (descriptor: number, name: string): Buffer =>
-  Buffer.concat([Buffer.from(`/proc/self/fd/${descriptor}/`), bytesOfName(name)]);
+export const placeIn = (descriptor: number, name: string): Buffer => bytesOfName(`/proc/self/fd/${descriptor}/${name}`);
 
 /** Opens the root of a tree, where a walk starts. */
 export const openRoot = (folder: string): number => openSync(folder, folderFlags);

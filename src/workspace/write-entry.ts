@@ -30,7 +30,34 @@ export function writeEntry(
     if (file.owner !== null) lchownSync(place, file.owner.uid, file.owner.gid);
     return stampOf(lstatSync(place, { bigint: true }));
   }
-  return writeNewFile(folder, name, { ...file, permissions: file.mode === "100755" ? 0o755 : 0o644, isDurable: false });
+  return writeNewFile(folder, name, { ...file, permissions: permissionsOf(file.mode), isDurable: false });
+}
+
+/**
+ * As `writeEntry`, where nobody else can reach the entry yet and nobody wants to know its stamp: three calls a file beside its bytes.
+ * `umask`: the process's.
+ */
+export function writeFreshEntry(
+  folder: number,
+  name: string,
+  file: { readonly mode: FileMode; readonly content: Uint8Array; readonly owner: Owner; readonly umask: number },
+): void {
+  if (file.mode === "120000") return void writeEntry(folder, name, file);
+  const permissions = permissionsOf(file.mode);
+  const descriptor = openSync(placeIn(folder, name), newFile, permissions);
+  try {
+    writeAll(descriptor, file.content);
+    if (file.owner !== null) fchownSync(descriptor, file.owner.uid, file.owner.gid);
+    if ((permissions & file.umask) !== 0) fchmodSync(descriptor, permissions);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const permissionsOf = (mode: FileMode): number => (mode === "100755" ? 0o755 : 0o644);
+
+function writeAll(descriptor: number, content: Uint8Array): void {
+  for (let at = 0; at < content.length; ) at += writeSync(descriptor, content, at);
 }
 
 /** As `writeEntry`, of a regular file with any permission bits; `isDurable` waits for the disk. */
@@ -46,7 +73,7 @@ export function writeNewFile(
 ): FileStamp {
   const descriptor = openSync(placeIn(folder, name), newFile, 0o600);
   try {
-    for (let at = 0; at < file.content.length; ) at += writeSync(descriptor, file.content, at);
+    writeAll(descriptor, file.content);
     if (file.owner !== null) fchownSync(descriptor, file.owner.uid, file.owner.gid);
     fchmodSync(descriptor, file.permissions); // not at the opening, where the umask of the service would have a say
     if (file.isDurable) fsyncSync(descriptor);

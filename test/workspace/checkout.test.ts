@@ -295,6 +295,18 @@ describe.runIf(asRoot)("the cached base tree (SEC-82)", () => {
     expect((await shell(workspace, "cat a")).text).toBe(readFileSync(join(treeOf(held), "a"), "utf8"));
   });
 
+  it("is used by the run of the user id that owns it where that id is free, and written for another where it is not", async () => {
+    const base = await aBase(home, files);
+    await use(base); // by the second of the two ids
+    const open = (): Promise<Workspace> =>
+      aWorkspace(home, base, { checkout: "overlay", runUids: `${uid - 1}-${uid}` });
+
+    await using first = await open();
+    expect([trees().length, statSync(first.folder).uid]).toEqual([1, uid]);
+    await using second = await open();
+    expect([trees().length, statSync(second.folder).uid]).toEqual([2, uid - 1]);
+  });
+
   it("serves runs that start at once", async () => {
     const base = await aBase(home, files);
 

@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Secret } from "../../src/domain/index.ts";
-import { endOfGit, startGit } from "../../src/workspace/git.ts";
+import { startGit } from "../../src/workspace/git.ts";
+import { endOfGit } from "../../src/workspace/git-process.ts";
 import { defaultSearchPath, defaultTreeLimits, openBase, type WorkspaceDeps } from "../../src/workspace/index.ts";
 import { aHome, aRepository, aWorkspace, never, type TestHome } from "../support/checkout.ts";
 
@@ -97,6 +98,19 @@ describe("each call of git by the host (SEC-75)", () => {
     }
     const globals = new Set(calls().map(({ environment }) => environment["GIT_CONFIG_GLOBAL"]));
     expect([...globals].sort()).toEqual(["/dev/null", join(base.mirrorFolder, "countersign-fetch-config")]);
+  });
+
+  it("lists a commit once by the same limits, however often it is opened", async () => {
+    const path = aRepository(join(home.folder, "r"), { a: "1" });
+    const open = async (limits = defaultTreeLimits) =>
+      (await openBase(deps, { kind: "path", path }, limits, never)).base;
+    const listings = (): number => calls().filter(({ argv }) => argv.includes("ls-tree")).length;
+
+    const first = await open();
+    expect(await open()).toBe(first);
+    expect(listings()).toBe(1);
+    await expect(open({ ...defaultTreeLimits, files: 0 })).rejects.toMatchObject({ code: "TREE_TOO_LARGE" });
+    expect(listings()).toBe(2);
   });
 
   it("fetches one commit and nothing beside it, by the one protocol that it needs (SEC-78, SEC-79)", async () => {

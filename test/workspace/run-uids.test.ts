@@ -55,6 +55,14 @@ describe.runIf(asRoot)("takeRunUid of a service started by root", () => {
     expect((await takeRunUid(home.deps, "64350-64351", alone, never)).owner?.uid).toBe(64_350);
   });
 
+  it("gives the preferred ones of the range first, and never one outside it", async () => {
+    const preferred = new Set([64_349, 64_347, 64_346]);
+    const take = () => takeRunUid(home.deps, "64346-64348", { isShared: false, preferred }, never);
+    const taken = [await take(), await take(), await take()];
+
+    expect(taken.map(({ owner }) => owner?.uid)).toEqual([64_347, 64_346, 64_348]);
+  });
+
   it("gives each run its own id where a group counts the tasks, too, and the first again where there are no more", async () => {
     const take = () => takeRunUid(home.deps, "64352-64353", { isShared: true }, never);
     const taken = [await take(), await take(), await take(), await take()];

@@ -59,7 +59,8 @@ async function checkOut({ place }: Pick<Tree, "place">, base: BaseTree, signal: 
   return (await place.runs()).workspace.createWorkspace(base, options, signal);
 }
 
-const contenders = ["worktree", "first", "next", "second", "discard", "status", "changes", "readBack"] as const;
+const looks = ["status", "changes", "readBack"] as const;
+const contenders = ["worktree", "first", "next", "pair", "open", "second", "discard", ...looks] as const;
 type MeasuredTree = { readonly count: number } & Readonly<Record<(typeof contenders)[number], readonly number[]>>;
 
 async function measureTree(tree: Tree, rounds: number, signal: AbortSignal): Promise<MeasuredTree> {
@@ -83,11 +84,13 @@ async function measureTree(tree: Tree, rounds: number, signal: AbortSignal): Pro
     worktree: (round) => timed(() => git(repository, "worktree", "add", "--quiet", "--detach", treeOf(round), "HEAD")),
     // to us another folder is another repository, of which nothing is kept yet
     first: async (round) => once(await openBase(place, treeOf(round), signal)),
-    next: async (round) => {
-      await edit(repository, count, `round ${round}`);
-      await git(repository, ...author, "commit", "--quiet", "--all", "--message", `round ${round}`);
-      return once(await openBase(place, repository, signal));
+    next: async (round) => once(await nextCommit(tree, `round ${round}`, signal)),
+    // two runs at once have two user ids, and so a tree each
+    pair: async (round) => {
+      const base = await nextCommit(tree, `two runs of round ${round}`, signal);
+      return timed(() => Promise.all([once(base), once(base)]));
     },
+    open: () => timed(() => openBase(place, repository, signal)),
     second: async () => {
       const base = await openBase(place, repository, signal);
       return timed(async () => {
@@ -108,6 +111,12 @@ async function measureTree(tree: Tree, rounds: number, signal: AbortSignal): Pro
   return { count, ...(await alternate(acts, rounds, signal)) };
 }
 
+async function nextCommit({ place, count, repository }: Tree, text: string, signal: AbortSignal): Promise<BaseTree> {
+  await edit(repository, count, text);
+  await git(repository, ...author, "commit", "--quiet", "--all", "--message", text);
+  return openBase(place, repository, signal);
+}
+
 async function oneChange(reading: ReturnType<Workspace["takeChanges"]>): Promise<void> {
   const read = await reading;
   const found = read.kind === "read" ? read.changeSet.changes.length : read.causes.join("; ");
@@ -125,6 +134,8 @@ function figuresOf(measured: MeasuredTree): readonly Figure[] {
     figure(`discarding it, ${many}`, "ms", measured.discard),
     figure(`first checkout of a repository, ${many}`, "ms", measured.first),
     figure(`first checkout of a next commit, ${many}`, "ms", measured.next),
+    figure(`first checkouts of a next commit by two runs at once, ${many}`, "ms", measured.pair),
+    figure(`opening a commit that was opened before, ${many}`, "ms", measured.open),
     ratio(`second checkout / worktree add, ${many}`, measured.second, worktree, goal(0.02)),
     ratio(`first checkout of a repository / worktree add, ${many}`, measured.first, worktree, goal(1.2)),
     ratio(`first checkout of a next commit / worktree add, ${many}`, measured.next, worktree, goal(1.2)),
