@@ -1,11 +1,22 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { filesAsUser } from "./test/attack/attacks.ts";
 import { ClosingLine } from "./test/support/closing-line.ts";
 
 /** Nothing in these rooms' tests outlives a test but memory: one process takes file after file, and loads the rooms once. */
 const together = ["agent", "cli", "domain", "gateway", "intake", "ledger", "policy", "web"].map(
   (room) => `test/${room}/**/*.test.ts`,
 );
+
+const isRoot = process.geteuid?.() === 0;
+/** Where root runs the tests: files to whose outcome it matters whom the service runs as. */
+const asOrdinaryUser = {
+  name: "as an ordinary user",
+  include: [...filesAsUser],
+  setupFiles: ["test/support/ordinary-user.ts"],
+};
+
+const notApart = [...together, ...(isRoot ? ["test/**/*-as-user.test.ts"] : [])];
 
 export default defineConfig({
   test: {
@@ -17,8 +28,9 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
-      { extends: true, test: { name: "apart", include: ["test/**/*.test.ts"], exclude: together } },
+      { extends: true, test: { name: "apart", include: ["test/**/*.test.ts"], exclude: notApart } },
       { extends: true, test: { name: "together", include: together, isolate: false } },
+      ...(isRoot ? [{ extends: true as const, test: asOrdinaryUser }] : []),
     ],
   },
 });

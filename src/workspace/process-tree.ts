@@ -24,7 +24,10 @@ export function unlessGone<T>(ask: () => T): T | null {
   }
 }
 
-/** As `unlessGone`; null also of bubblewrap's own init, which holds nothing of the command's and is closed to an ordinary user. */
+/**
+ * As `unlessGone`; null also of what is closed to an ordinary user: bubblewrap's own init, and a program that has closed itself
+ * (PR_SET_DUMPABLE(2const)).
+ */
 export function unlessClosed<T>(ask: () => T): T | null {
   try {
     return unlessGone(ask);
