@@ -55,10 +55,16 @@ export const attacks: readonly Attacks[] = [
     asUser: same("parsing and digests"),
   },
   {
-    numbers: [17, 18],
-    what: "paths, protected files",
-    files: ["gateway/hostile-paths", "workspace/hostile-trees", "flows/commit-gate"],
-    asUser: again("gateway/hostile-paths", "workspace/hostile-trees"),
+    numbers: [17],
+    what: "paths",
+    files: ["gateway/hostile-paths", "workspace/hostile-trees"],
+    asUser: again("workspace/hostile-trees"),
+  },
+  {
+    numbers: [18],
+    what: "protected files",
+    files: ["gateway/hostile-paths", "flows/commit-gate"],
+    asUser: same("names of a change set, judged in memory"),
   },
   {
     numbers: [19],

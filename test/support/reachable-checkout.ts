@@ -17,10 +17,15 @@ export type ReachableCheckout = Disposable & { readonly root: string; readonly n
 
 const checkout = resolve(import.meta.dirname, "../..");
 
+const modules = realpathSync(join(checkout, "node_modules"));
+
+/** Whether every user can read this checkout and its packages, and start its Node. */
+export const isCheckoutOpenToAll = (): boolean =>
+  [checkout, modules, realpathSync(process.execPath)].every(isOpenToAll);
+
 /** This checkout, or where others can't enter it, a copy of its sources with the packages named and Node itself. */
 export function reachableCheckout(packages: readonly string[]): ReachableCheckout {
-  const modules = realpathSync(join(checkout, "node_modules"));
-  if ([checkout, modules, realpathSync(process.execPath)].every(isOpenToAll)) {
+  if (isCheckoutOpenToAll()) {
     return { root: checkout, node: process.execPath, [Symbol.dispose]: () => undefined };
   }
   const root = mkdtempSync(join(tmpdir(), "countersign-checkout-"));
