@@ -7,17 +7,12 @@ const sharedLine =
 
 /**
  * Bytes of the shared memory that processes have mapped, each object once, resident in one of them or not: a program can take its pages
- * out of its own page tables and still hold them. Only root is told what an object holds; else what is mapped of it counts, and of a
- * process that is closed to the service all that it has mapped.
+ * out of its own page tables and still hold them. Only root is told what an object holds; else what is mapped of it counts.
  */
 export function sharedMemoryOf(pids: readonly number[]): number {
   const objects = new Map<string, number>();
   for (const pid of pids) {
-    const maps = unlessClosed(() => readFileSync(`/proc/${pid}/maps`, "latin1"));
-    if (maps === null) {
-      objects.set(`all of ${pid}`, mappedBytes(pid));
-      continue;
-    }
+    const maps = unlessClosed(() => readFileSync(`/proc/${pid}/maps`, "latin1")) ?? "";
     for (const [, from = "", to = "", offset = "", device = "", inode = ""] of maps.matchAll(sharedLine)) {
       const key = `${device} ${inode}`;
       const [first, last, skipped] = [from, to, offset].map((digits) => Number.parseInt(digits, 16)) as Three;
@@ -26,12 +21,6 @@ export function sharedMemoryOf(pids: readonly number[]): number {
     }
   }
   return [...objects.values()].reduce((sum, bytes) => sum + bytes, 0);
-}
-
-/** May be asked of any process (proc_pid_status(5)); none of one that is gone. */
-function mappedBytes(pid: number): number {
-  const status = unlessGone(() => readFileSync(`/proc/${pid}/status`, "latin1")) ?? "";
-  return 1024 * Number(/^VmSize:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
 }
 
 type Three = [number, number, number];

@@ -33,8 +33,8 @@ const commands: readonly [string, string | number][] = [
   ["rm -f file*; cat a.txt", 0],
 ];
 
-/** Holds shared memory that is resident nowhere, and closes its `/proc` to the service: PR_SET_DUMPABLE is 4. */
-const closed = `cat > /tmp/held.py <<'END'
+/** Holds shared memory that is resident nowhere, and would close its `/proc` to the service: PR_SET_DUMPABLE is 4. */
+const hiding = `cat > /tmp/held.py <<'END'
 import ctypes, mmap, time
 ctypes.CDLL(None).prctl(4, 0)
 memory = mmap.mmap(-1, 200_000_000)
@@ -56,7 +56,7 @@ it("AT-24, SEC-42: a service of an ordinary user holds its sandboxes on the rung
     confinement: aConfinement(home, { rung, limits: small }),
   });
 
-  for (const [script, end] of [...commands, [closed, "memory"] as const]) {
+  for (const [script, end] of [...commands, [hiding, "memory"] as const]) {
     const { limit, exitCode } = await shell(workspace, script, 60_000);
 
     expect(limit?.kind ?? exitCode, script).toBe(end);
