@@ -13,7 +13,7 @@ import { listRuntimes } from "./probe-runtimes.ts";
 import { barriers, namespaceKinds, probeScript, remedies } from "./probe-script.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { requireBubblewrap } from "./require-bubblewrap.ts";
-import { takeRunUid } from "./run-uids.ts";
+import { describeOwner, takeRunUid } from "./run-uids.ts";
 import { describeRung, hasProcessGroup, type Rung } from "./rung.ts";
 import { runInSandbox } from "./sandbox.ts";
 import { makeFolderWith, makeSandboxFolders, writeProgram } from "./sandbox-place.ts";
@@ -111,8 +111,9 @@ async function probeWith(
     return result;
   };
   const probe: Probe = { place, run };
+  const runsAs = { name: "runs_as", ok: true, detail: describeOwner(runUid.owner), remedy: "" };
   const lies = { name: "checkout", ok: true, detail: describeCheckout(checkout, work), remedy: "" };
-  return [limitsCheck(rung), lies, ...(await tryAll(probe, options.part, canary, listeners))];
+  return [limitsCheck(rung), runsAs, lies, ...(await tryAll(probe, options.part, canary, listeners))];
 }
 
 /** The lowest rung is no fault: where the operator demands a better one nothing starts at all. */

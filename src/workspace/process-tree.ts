@@ -24,7 +24,10 @@ export function unlessGone<T>(ask: () => T): T | null {
   }
 }
 
-/** As `unlessGone`; null also of bubblewrap's own init, which holds nothing of the command's and is closed to an ordinary user. */
+/**
+ * As `unlessGone`; null also of what is closed to an ordinary user: bubblewrap's own init, which holds nothing of the command's, and a program
+ * of the host's that users may start and not read. A command can't close itself: the service owns its user namespace (ptrace(2)).
+ */
 export function unlessClosed<T>(ask: () => T): T | null {
   try {
     return unlessGone(ask);

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { isHostName } from "../domain/index.ts";
@@ -37,8 +38,8 @@ export async function readRegistries(
   signal: AbortSignal,
 ): Promise<Registries> {
   const folder = await emptyFolder(deps);
-  const ask = (program: string, argv: readonly string[]) =>
-    answerOf(program, argv, { cwd: folder, env: { ...environment, ...quiet, PATH: deps.searchPath }, signal });
+  const env = { ...environment, ...quiet, HOME: environment["HOME"] ?? homeOr(folder), PATH: deps.searchPath };
+  const ask = (program: string, argv: readonly string[]) => answerOf(program, argv, { cwd: folder, env, signal });
   const [npm, pip] = await Promise.all([askNpm(ask, folder), askPip(ask, deps.searchPath)]);
   const found = [
     npm.registry === null ? { environment: {}, unusable: silentNpm } : read("npm", npm.registry, "npm_config_registry"),
@@ -56,6 +57,15 @@ export async function readRegistries(
 
 /** npm writes logs and asks for its own newest version, unless told otherwise. */
 const quiet: Environment = { npm_config_logs_max: "0", npm_config_update_notifier: "false" };
+
+/** As npm itself finds it; it fails where a user has no entry in /etc/passwd, as in many containers: there is no configuration then. */
+function homeOr(folder: string): string {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return folder;
+  }
+}
 
 /** npm has a registry of its own where none is configured, so that silence means that it would not say. */
 const silentNpm = "npm does not tell its registry (it never does where the address holds a password)";

@@ -35,6 +35,13 @@ export function sandboxesAtOnce(runUids: string | null, rung: Pick<Rung, "name">
   return last - first + 1;
 }
 
+/** One line for people: whom sandboxes run as, and loud where it is the service's own user (SEC-42). */
+export function describeOwner(owner: Owner): string {
+  if (owner !== null) return `a user id that owns nothing else, ${owner.uid} for one`;
+  const shared = "the mounts alone keep its files away, and what the kernel counts by user id is shared with it";
+  return `WARNING: the service's own user, ${process.geteuid?.()}: ${shared}`;
+}
+
 /** Choosing takes milliseconds; this long only where many runs start at once. */
 const choosingWaitMs = 60_000;
 

@@ -10,13 +10,17 @@ import { together, type Weakness, weaknesses } from "./weak-bubblewrap.ts";
 
 let home: TestHome;
 let whole: AttackRoom;
+/** The control of all that the filter alone keeps away. */
+let withoutFilter: AttackRoom;
 
 beforeAll(async () => {
   home = aHome();
   whole = await openAttackRoom(home);
+  withoutFilter = await openAttackRoom(home, unfiltered);
 });
 
 afterAll(async () => {
+  await withoutFilter[Symbol.asyncDispose]();
   await whole[Symbol.asyncDispose]();
   home.dispose();
 });
@@ -24,6 +28,7 @@ afterAll(async () => {
 /** Runs a probe in a sandbox that is whole, or lacks what a control takes away. */
 async function inRoom<T>(options: RoomOptions, probe: (room: AttackRoom) => Promise<T>): Promise<T> {
   if (Object.keys(options).length === 0) return await probe(whole);
+  if (options === unfiltered) return await probe(withoutFilter);
   await using room = await openAttackRoom(home, options);
   return await probe(room);
 }

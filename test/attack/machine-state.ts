@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -23,8 +23,11 @@ export type MachineState = {
 /** In the names of the folders that a run of vitest makes for its homes (test/support/checkout.ts): mounts below others' are theirs. */
 export const markOf = (testRun: number): string => `-of-${testRun}-`;
 
-/** User ids of sandboxes in tests (test/support/checkout.ts), flows and the demo; an ordinary user has its own alone. */
-const runUids = { first: 64_200, last: 64_399 };
+/**
+ * User ids of sandboxes in tests (test/support/checkout.ts), flows and the demo, and of tests themselves (test/support/ordinary-user.ts);
+ * an ordinary user has its own alone.
+ */
+const runUids = { first: 64_200, last: 64_499 };
 const ownUid = process.geteuid?.() ?? 0;
 const isRunUid = (uid: number): boolean =>
   ownUid === 0 ? uid >= runUids.first && uid <= runUids.last : uid === ownUid;
@@ -40,7 +43,7 @@ export async function readMachine(testRun: number, folderMark = markOf(testRun))
       ...(await leftGroups()),
       ...leftProcesses(hasEnded),
       ...leftMemory(),
-      ...leftFiles(),
+      ...leftFiles(testRun),
     ]),
   };
 }
@@ -199,11 +202,16 @@ function leftMemory(): readonly string[] {
   });
 }
 
-/** Where anybody may make files: none there is a run uid's. */
-function leftFiles(): readonly string[] {
+/** Where anybody may make files: none there is a run uid's, but for the homes of tests of another vitest that still runs as one. */
+function leftFiles(testRun: number): readonly string[] {
   if (ownUid !== 0) return [];
+  const isInUse = (name: string): boolean => {
+    const maker = Number(/-of-(\d+)-/.exec(name)?.[1] ?? testRun);
+    return maker !== testRun && existsSync(`/proc/${maker}`);
+  };
   return [tmpdir(), "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock"].flatMap((folder) =>
     namesIn(folder)
+      .filter((name) => !isInUse(name))
       .map((name) => join(folder, name))
       .filter((path) => isRunUid(lstatSync(path, { throwIfNoEntry: false })?.uid ?? 0))
       .map((path) => `the file ${path}`),

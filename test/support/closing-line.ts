@@ -5,6 +5,13 @@ import type { Reporter, TestModule } from "vitest/node";
  * `N passed, N failed`, which any reader of a test run understands.
  */
 export class ClosingLine implements Reporter {
+  readonly #notRun: readonly string[];
+
+  /** `notRun`: what this machine leaves out as a whole. */
+  constructor(notRun: readonly string[] = []) {
+    this.#notRun = notRun;
+  }
+
   onTestRunEnd(testModules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const tests = testModules.flatMap((module) => [...module.children.allTests()]);
     const inState = (state: string) => tests.filter((test) => test.result().state === state);
@@ -12,7 +19,8 @@ export class ClosingLine implements Reporter {
     const failedIn = (module: TestModule) => [...module.children.allTests("failed")].length;
     const broken = testModules.filter((module) => module.state() === "failed" && failedIn(module) === 0);
     const failedCount = inState("failed").length + broken.length + unhandledErrors.length;
-    for (const test of inState("skipped")) process.stdout.write(`\nnot run on this machine: ${test.fullName}`);
+    const left = [...this.#notRun, ...inState("skipped").map((test) => test.fullName)];
+    for (const name of left) process.stdout.write(`\nnot run on this machine: ${name}`);
     process.stdout.write(`\n${inState("passed").length} passed, ${failedCount} failed\n`);
   }
 }

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { inject } from "vitest";
 import { openStore } from "../../src/store/index.ts";
 import { prepareTools } from "../../src/workspace/index.ts";
-import { databaseUrlOf, openTestStore, type TestStore } from "./test-store.ts";
+import { databaseUrlOf, isStoreHomeOurs, openTestStore, type TestStore } from "./test-store.ts";
 
 const checkout = resolve(import.meta.dirname, "../..");
 const bin = join(checkout, "bin", "countersign.mjs");
@@ -104,8 +104,12 @@ export async function openCountersign(database: "own" | "shared"): Promise<Count
   };
 }
 
-/** The sandbox's tools as a first command would copy them, but as links to one copy for all homes: they are 145 MB. */
+/**
+ * The sandbox's tools as a first command would copy them, but as links to one copy for all homes: they are 145 MB. An ordinary user
+ * may not link what is root's: there the first command copies.
+ */
 async function layToolsOut(home: string): Promise<void> {
+  if (!isStoreHomeOurs()) return;
   const folder = await prepareTools({ home: inject("storeHome"), randomBytes });
   mkdirSync(home, { mode: 0o711 });
   mkdirSync(join(home, "tools"), { mode: 0o755 });

@@ -16,11 +16,15 @@ import { dirname, join, resolve } from "node:path";
 export type ReachableCheckout = Disposable & { readonly root: string; readonly node: string };
 
 const checkout = resolve(import.meta.dirname, "../..");
+const ownModules = realpathSync(join(checkout, "node_modules"));
+
+/** Whether every user can read this checkout and its packages, and start its Node. */
+export const isCheckoutOpenToAll = (): boolean =>
+  [checkout, ownModules, realpathSync(process.execPath)].every(isOpenToAll);
 
 /** This checkout, or where others can't enter it, a copy of its sources with the packages named and Node itself. */
 export function reachableCheckout(packages: readonly string[]): ReachableCheckout {
-  const modules = realpathSync(join(checkout, "node_modules"));
-  if ([checkout, modules, realpathSync(process.execPath)].every(isOpenToAll)) {
+  if (isCheckoutOpenToAll()) {
     return { root: checkout, node: process.execPath, [Symbol.dispose]: () => undefined };
   }
   const root = mkdtempSync(join(tmpdir(), "countersign-checkout-"));
@@ -28,8 +32,8 @@ export function reachableCheckout(packages: readonly string[]): ReachableCheckou
   for (const part of ["src", "test/support", "package.json"]) {
     cpSync(join(checkout, part), join(root, part), { recursive: true });
   }
-  for (const name of withDependencies(modules, packages)) {
-    cpSync(join(modules, name), join(root, "node_modules", name), { recursive: true });
+  for (const name of withDependencies(ownModules, packages)) {
+    cpSync(join(ownModules, name), join(root, "node_modules", name), { recursive: true });
   }
   const node = join(root, "node");
   copyFileSync(realpathSync(process.execPath), node);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
 import { Client } from "pg";
 import { inject } from "vitest";
 import { openStore, type Store, type Transaction } from "../../src/store/index.ts";
@@ -14,9 +15,10 @@ export type TestStore = Store & {
 /** Opens a fresh database, with all migrations. Close it with `await using` or `Symbol.asyncDispose`. */
 export async function openTestStore(options: { database?: string } = {}): Promise<TestStore> {
   const database = options.database ?? (await copyTemplate());
+  const databaseUrl = isStoreHomeOurs() ? null : databaseUrlOf({ database });
   const store = await openStore(
     { randomBytes, notice: () => undefined },
-    { databaseUrl: null, home: inject("storeHome"), databaseUid: null, database },
+    { databaseUrl, home: inject("storeHome"), databaseUid: null, database },
     new AbortController().signal,
   );
   const sql = async <Row>(
@@ -33,6 +35,9 @@ export async function openTestStore(options: { database?: string } = {}): Promis
   };
   return Object.assign(store, { database, sql });
 }
+
+/** Not where the tests of a file have given root up (test/support/ordinary-user.ts): the folder is root's. */
+export const isStoreHomeOurs = (): boolean => statSync(inject("storeHome")).uid === process.geteuid?.();
 
 async function copyTemplate(): Promise<string> {
   const database = `test_${randomBytes(8).toString("hex")}`;

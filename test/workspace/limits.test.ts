@@ -65,6 +65,10 @@ async function expectNextRunWorks(workspace: Workspace): Promise<void> {
   expect(next).toMatchObject({ exitCode: 0, limit: null, text: "a\n3\n" });
 }
 
+/** The same under a limit and under a wider one: mostly waiting, so both wait together. */
+const atOnce = (script: string, [narrow, wide]: readonly [Workspace, Workspace]) =>
+  Promise.all([shell(narrow, script, 60_000), shell(wide, script, 60_000)]);
+
 /** Holds what the probe has taken, so that who looks from time to time sees it. */
 const hold = "sleep 3";
 
@@ -81,8 +85,10 @@ describe.each(rungs)("AT-24, SEC-55, SEC-57: the sandbox on the rung $name", (ru
   it("stops at 40 processes what needs 60, and not at 200 (SEC-132)", async () => {
     const script = `for n in $(seq 60); do sleep 30 & done 2>/dev/null; ${hold}; echo all; kill $(jobs -p)`;
 
-    const narrow = await shell(await limited(rung, { processes: 40 }), script, 60_000);
-    const wide = await shell(await limited(rung, { processes: 200 }), script, 60_000);
+    const [narrow, wide] = await atOnce(script, [
+      await limited(rung, { processes: 40 }),
+      await limited(rung, { processes: 200 }),
+    ]);
 
     expect(narrow).toMatchObject({ exitCode: null, limit: { kind: "processes" } });
     expect(wide).toMatchObject({ exitCode: 0, limit: null, text: "all\n" });
@@ -92,8 +98,7 @@ describe.each(rungs)("AT-24, SEC-55, SEC-57: the sandbox on the rung $name", (ru
     const script = `{ head -c 100000000 /dev/zero; ${hold}; } | tail | head -c 1 >/dev/null; echo had`;
     const workspace = await limited(rung, { memoryBytes: 32 * mebibyte, workBytes: 16 * mebibyte });
 
-    const narrow = await shell(workspace, script, 60_000);
-    const wide = await shell(await limited(rung, { memoryBytes: 256 * mebibyte }), script, 60_000);
+    const [narrow, wide] = await atOnce(script, [workspace, await limited(rung, { memoryBytes: 256 * mebibyte })]);
 
     expect(narrow).toMatchObject({ exitCode: null, limit: { kind: "memory" } });
     expect(wide).toMatchObject({ exitCode: 0, limit: null, text: "had\n" });
@@ -113,9 +118,12 @@ END
 python3 /tmp/held.py; echo had`;
     const narrow = await limited(rung, { memoryBytes: 64 * mebibyte, workBytes: 16 * mebibyte });
 
-    expect(await shell(narrow, script, 60_000)).toMatchObject({ exitCode: null, limit: { kind: "memory" } });
     const wide = await limited(rung, { memoryBytes: 256 * mebibyte });
-    expect(await shell(wide, script, 60_000)).toMatchObject({ exitCode: 0, limit: null, text: "had\n" });
+
+    const [stopped, had] = await atOnce(script, [narrow, wide]);
+
+    expect(stopped).toMatchObject({ exitCode: null, limit: { kind: "memory" } });
+    expect(had).toMatchObject({ exitCode: 0, limit: null, text: "had\n" });
   });
 
   it("writes no file beyond the limit of one file, and one of that size with a wider limit", async () => {
@@ -156,10 +164,13 @@ python3 /tmp/held.py; echo had`;
 
   it("stops what neither prints nor works, and not what does one of them", async () => {
     const workspace = await limited(rung, { idleMs: 4_000 });
+    const others = [await limited(rung, { idleMs: 4_000 }), await limited(rung, { idleMs: 4_000 })] as const;
 
-    const idle = await shell(workspace, "sleep 60", 60_000);
-    const printing = await shell(workspace, "for n in $(seq 10); do sleep 0.5; echo $n; done", 60_000);
-    const working = await shell(workspace, "until [ $SECONDS -ge 7 ]; do :; done; echo done", 60_000);
+    const [idle, printing, working] = await Promise.all([
+      shell(workspace, "sleep 60", 60_000),
+      shell(others[0], "for n in $(seq 10); do sleep 0.5; echo $n; done", 60_000),
+      shell(others[1], "until [ $SECONDS -ge 7 ]; do :; done; echo done", 60_000),
+    ]);
 
     expect(idle).toMatchObject({ exitCode: null, limit: { kind: "idle", atMost: 4_000 } });
     expect(printing).toMatchObject({ exitCode: 0, limit: null });

@@ -127,10 +127,16 @@ describe("probeSandbox", () => {
     expect(old).toMatchObject([{ name: "bubblewrap", ok: false, detail: expect.stringContaining("0.7.2") }]);
   });
 
-  it("shows what holds the sandbox to its limits (SEC-53)", async () => {
-    const shown = (await probeSandbox(home.deps, options(), never)).find(({ name }) => name === "limits");
+  it("shows what holds the sandbox to its limits (SEC-53), and loudly where its user id is the service's own (SEC-42)", async () => {
+    const checks = await probeSandbox(home.deps, options(), never);
 
-    expect(shown).toMatchObject({ ok: true, detail: describeRung(options().confinement.rung) });
+    const shown = (wanted: string) => checks.find(({ name }) => name === wanted);
+    expect(shown("limits")).toMatchObject({ ok: true, detail: describeRung(options().confinement.rung) });
+    const [own, ofTheRun] = [
+      /^WARNING: the service's own user, \d+: the mounts alone/,
+      /^a user id that owns nothing else, 64\d{3} /,
+    ];
+    expect(shown("runs_as")).toMatchObject({ ok: true, detail: expect.stringMatching(asRoot ? ofTheRun : own) });
   });
 
   it.each(checkoutKinds)(
