@@ -40,7 +40,7 @@ function reasonOf({ policy_ids: ids, event }: AuditedAction, { state, actor, evi
     case "denied":
       return `forbidden by ${policiesText(ids)} (${fact(evidence, "code")})`;
     case "approval_pending":
-      return `waits for a person until ${fact(evidence, "expiresAt")}`;
+      return `waits for a person until ${fact(evidence, "expiresAt")} (approval ${fact(evidence, "approvalId")})`;
     case "approval_refused":
       return `${actor} said no`;
     case "approval_expired":
@@ -52,8 +52,9 @@ function reasonOf({ policy_ids: ids, event }: AuditedAction, { state, actor, evi
     case "failed_definite":
       return `${fact(evidence, "errorCode")}: ${fact(evidence, "proof")}`;
     case "reconciled_not_applied":
-    case "resolved_by_person":
       return "looked for, and it was not done";
+    case "resolved_by_person":
+      return `${actor} looked, and says that it was not done`;
     case "succeeded":
       return `done, and it ended as ${event.outcome}`;
     default:

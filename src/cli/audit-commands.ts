@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { late } from "../domain/index.ts";
 import type { CliDeps } from "./cli-deps.ts";
 import { addFindCommand } from "./find-command.ts";
+import { addResolveCommand } from "./resolve-command.ts";
 
 const show = late(async () => (await import("./audit-show.ts")).show);
 const verify = late(async () => (await import("./audit-verify.ts")).verify);
@@ -17,6 +18,7 @@ export function addAuditCommands(program: Command, deps: CliDeps, finish: (exitC
     .option("--json", "print one JSON object")
     .action((id: string, options: JsonOption) => show(deps, id, options.json === true));
   addFindCommand(audit, deps, finish);
+  addResolveCommand(audit, deps);
   audit
     .command("verify")
     .description("is the ledger whole and unchanged? exit 1 on any finding")

@@ -1,6 +1,15 @@
-import { argumentsDigest, CountersignError, canonicalBytes, parseRunId, parseStrictJson } from "../domain/index.ts";
+import {
+  argumentsDigest,
+  CountersignError,
+  canonicalBytes,
+  late,
+  parseRunId,
+  parseStrictJson,
+} from "../domain/index.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
 import { readInput } from "./read-input.ts";
+
+const showRun = late(async () => (await import("../ledger/index.ts")).showRun);
 
 type HashOptions = { readonly json?: true; readonly run?: string };
 
@@ -19,7 +28,11 @@ export async function hash(deps: CliDeps, file: string, options: HashOptions): P
 
 async function digestInRun(deps: CliDeps, run: string, canonical: Uint8Array): Promise<string> {
   const runId = parseRunId(run);
-  if (runId === null) throw new CountersignError("NOT_FOUND", `\`${run}\` is no run id`);
+  const unknown = new CountersignError("NOT_FOUND", `there is no run \`${run}\` in the ledger`);
+  if (runId === null) throw unknown;
   await using records = await deps.openRecords();
-  return argumentsDigest(await records.keys.runKey(runId), canonical);
+  const runKey = await records.keys.runKey(runId).catch(async (error: unknown) => {
+    throw (await showRun(records.store, runId)) === null ? unknown : error; // a run of ours may have lost its keys
+  });
+  return argumentsDigest(runKey, canonical);
 }

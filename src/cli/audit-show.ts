@@ -26,7 +26,8 @@ export async function show(deps: CliDeps, id: string, isJson: boolean): Promise<
   const found = await find(records, id);
   if (found === null) {
     throw new CountersignError("NOT_FOUND", `there is no run, action or approval \`${id}\` in the ledger`, {
-      remedy: "list runs with `countersign runs list`, actions with `countersign audit find`",
+      remedy:
+        "list runs with `countersign runs list`, actions with `countersign audit find`; `countersign audit show <action>` names its approval",
     });
   }
   if (isJson) return printJson(deps.terminal, found as JsonObject);

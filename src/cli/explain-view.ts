@@ -9,9 +9,9 @@ type Explained = { readonly recorded: RecordedDecision; readonly replayed: Repla
 /** One decision: what was asked, by which policies it was answered, and whether the answer is still the same. */
 export function explanationText({ redact }: Pick<Terminal, "redact">, { recorded, replayed }: Explained): string {
   const { effect, policyIds } = recordedAnswer(recorded);
-  const { evidence, time } = recorded.entry;
+  const { evidence, decisionId, entry } = recorded;
   return [
-    `decision    ${recorded.entry.decisionId}, ${time}\n`,
+    `decision    ${inLine(decisionId)}, ${entry.time}\n`,
     `answer      ${effect} by ${inLine(policyIds.join(", "))}\n`,
     ...requestsOf(recorded).map(requestText),
     `policies    ${inLine(String(evidence["policySetDigest"]))}, ${inLine(String(evidence["engineVersion"]))}, floor ${inLine(String(evidence["floorVersion"]))}\n`,
@@ -68,7 +68,7 @@ export function explanationJson({ recorded, replayed }: Explained): JsonObject {
   const { effect, policyIds } = recordedAnswer(recorded);
   const decided = replayed.kind === "reproduced" || replayed.kind === "different" ? replayed.now : null;
   return {
-    decision_id: recorded.entry.decisionId,
+    decision_id: recorded.decisionId,
     recorded: { effect, policy_ids: policyIds },
     now: decided === null ? null : { effect: decided.effect, policy_ids: decided.policyIds, advice: decided.advice },
     result: replayed.kind,

@@ -120,7 +120,7 @@ const replayJson = (counts: Counts, differences: readonly Difference[]): JsonObj
     const before = recordedAnswer(recorded);
     return {
       action_id: recorded.entry.actionId,
-      decision_id: recorded.entry.decisionId,
+      decision_id: recorded.decisionId,
       recorded: { effect: before.effect, policy_ids: before.policyIds },
       now: now === null ? null : { effect: now.effect, policy_ids: now.policyIds },
       why,

@@ -38,21 +38,24 @@ export function proposal(catalogue: Catalogue, run: RunContext, trail: Trail): N
   return batchOf([stepOf(run, trail, "proposed", { evidence, texts })]);
 }
 
+/** What a decision says and was made by, in clear (AUD-25). */
+export const decisionEvidence = (decision: Decision): JsonObject => ({
+  effect: decision.effect,
+  policyIds: decision.policyIds,
+  errorCount: decision.errors.length,
+  adviceIds: Object.keys(decision.advice),
+  policySetDigest: decision.policySetDigest,
+  schemaDigest: decision.schemaDigest,
+  entitiesDigest: decision.entitiesDigest,
+  repositoryPolicyDigest: decision.repositoryPolicyDigest,
+  engineVersion: decision.engineVersion,
+  floorVersion: decision.floorVersion,
+  durationUs: decision.durationUs,
+});
+
 /** The policy's answer, with all that it was asked of and by which policies. */
 export function decisionStep(run: RunContext, trail: Trail, parsed: ParsedAction, decision: Decision): Step {
-  const evidence: JsonObject = {
-    effect: decision.effect,
-    policyIds: decision.policyIds,
-    errorCount: decision.errors.length,
-    adviceIds: Object.keys(decision.advice),
-    policySetDigest: decision.policySetDigest,
-    schemaDigest: decision.schemaDigest,
-    entitiesDigest: decision.entitiesDigest,
-    repositoryPolicyDigest: decision.repositoryPolicyDigest,
-    engineVersion: decision.engineVersion,
-    floorVersion: decision.floorVersion,
-    durationUs: decision.durationUs,
-  };
+  const evidence = decisionEvidence(decision);
   const errors = decision.errors.length === 0 ? {} : { errors: encode(JSON.stringify(decision.errors)) };
   // Advice may be a repository's own text: it is sealed, and its ids alone stand in the entry (AUD-30).
   const advice = Object.keys(decision.advice).length === 0 ? {} : { advice: canonicalBytes(decision.advice) };

@@ -98,8 +98,8 @@ export function toRequests(
   return [...whole, ...facts.paths.map(request)];
 }
 
-/** Nobody is asked twice for the same bytes (AUD-21): neither to publish a path nor to install what a person let in. */
+/** Nobody is asked twice for the same bytes (AUD-21): neither to publish a path, nor to install or run what a person let in. */
 function isApprovedBefore(run: RunContext, { action }: ParsedAction, path: PathFact | null): boolean {
-  if (action.name === "run_setup") return run.isSetupApproved === true;
+  if (action.name === "run_setup" || action.name === "run_verification") return run.isOwnCommandApproved === true;
   return action.place === "github" && path !== null && run.isPathApproved(path.resolved);
 }

@@ -23,10 +23,11 @@ export {
 } from "./persons-answer.ts";
 export { type RecoveryDeps, reconcileOpen } from "./reconcile-open.ts";
 export { type GatedFile, refusalsOfFile, refusalsOfLockfile } from "./refused-files.ts";
+export { type PersonsFinding, resolveByPerson } from "./resolve-by-person.ts";
 export { type RunContext, withoutGithub } from "./run-context.ts";
 export { createSavedPages, type SavedPages } from "./saved-pages.ts";
 export { openSealedChangeSet, sealedChangeSet } from "./sealed-change-set.ts";
 export { readStoredQuestion, type StoredQuestion } from "./stored-question.ts";
-export { takeUp } from "./take-up.ts";
+export { isYesUnchanged, takeUp } from "./take-up.ts";
 export { modelTools, toolSchemas } from "./tool-schemas.ts";
 export { unrecordedOutcome } from "./unrecorded.ts";

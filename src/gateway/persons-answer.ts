@@ -13,6 +13,7 @@ import {
 } from "../domain/index.ts";
 import { type Keys, type Ledger, readActionEntries, readNonce, sealCommitted } from "../ledger/index.ts";
 import type { Store, Transaction } from "../store/index.ts";
+import { decisionEvidence } from "./batches.ts";
 import { closeQuestion } from "./pending-approval.ts";
 import { encode } from "./trail.ts";
 
@@ -79,7 +80,7 @@ export async function recordPersonsAnswer(
       channel: "github",
       permission: approver.permission,
       requestId,
-      policy: { effect: decision.effect, policyIds: decision.policyIds, policySetDigest: decision.policySetDigest },
+      policy: { decisionId: decision.decisionId, ...decisionEvidence(decision) },
       commitments,
     },
   });

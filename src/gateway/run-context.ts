@@ -45,8 +45,11 @@ export type RunContext = {
   readonly publishing: { readonly changeSet: PassedChangeSet } | null;
   /** Whether a person approved the last action on this path, with content unchanged since (AUD-21). */
   readonly isPathApproved: (path: string) => boolean;
-  /** Whether a person approved, byte for byte, every changed file that a setup here installs from (AUD-21); absent: no. */
-  readonly isSetupApproved?: boolean;
+  /**
+   * Whether a person approved this command of the host's own on these very files, or, byte for byte, every changed file that a setup
+   * here installs from (AUD-21); absent: no.
+   */
+  readonly isOwnCommandApproved?: boolean;
   readonly fingerprints: Fingerprints;
   readonly pages: SavedPages;
   readonly settings: ActionSettings;

@@ -59,6 +59,18 @@ export async function takeUp(
   }
 }
 
+/**
+ * Whether the yes that an action was carried out with would be one today: nothing that it was bound to has changed since (AUD-35).
+ * Throws as `takeUp`.
+ */
+export async function isYesUnchanged(deps: RecoveryDeps, run: RunContext, actionId: ActionId): Promise<boolean> {
+  const stored = await readStoredAction(deps, actionId);
+  const parsed = parse(deps.catalogue, stored.trail.proposed);
+  const question = parsed.kind === "parsed" ? questionOf(stored, parsed) : null;
+  const isUsed = stored.entries.some(({ state }) => state === "authorized");
+  return question !== null && isUsed && (await changedBinding(deps, run, question)) === null;
+}
+
 function required(question: AskedQuestion | null): AskedQuestion {
   if (question === null) throw new Error("an answer is on record of an action that nobody was asked about");
   return question;

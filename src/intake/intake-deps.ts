@@ -61,7 +61,7 @@ export type AcceptDeps = {
   readonly operator: Pick<OperatorSettings, "webhook" | "allowedBots" | "permittedForks" | "caps" | "limits">;
   readonly github: AskGithub;
   /** Decides whether who answers a question may do so (AUD-37). */
-  readonly policies: Pick<PolicyEngine, "authorize">;
+  readonly policies: Pick<PolicyEngine, "authorize" | "schema">;
   readonly ownApp: { readonly id: number; readonly botUserId: number };
   readonly times: IntakeTimes;
 };

@@ -1,8 +1,8 @@
 import type { DeliveryCode, Requester, Risk, RunId } from "../domain/index.ts";
 import { type OpenQuestion, recordPersonsAnswer } from "../gateway/index.ts";
 import { readActionEntries } from "../ledger/index.ts";
-import { approvalRequest, noRepositoryPolicies } from "../policy/index.ts";
-import { wakeRun } from "../run/index.ts";
+import { approvalRequest } from "../policy/index.ts";
+import { repositoryPoliciesOf, wakeRun } from "../run/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { Authority } from "./authority.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
@@ -34,7 +34,7 @@ class RunClosed extends Error {}
 
 /**
  * Takes a person's answer to a question that waits on GitHub: once, for an open question of this very issue, before its time is over,
- * and where the policy lets this person answer. Throws `KnownDelivery` and what makes the answer impossible to record.
+ * and where the policy, the repository's own included, lets this person answer. Throws `KnownDelivery` and what makes the answer impossible to record.
  */
 export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, answer: WrittenAnswer): Promise<Taken> {
   const found = await findQuestion(deps, answer.ask, answer.wants.id);
@@ -42,7 +42,8 @@ export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, ans
   const { question } = found;
   const approver = approverOf(answer);
   const risk = await riskOf(deps, question);
-  const decision = deps.policies.authorize([requestOf({ ...found, risk }, approver)], noRepositoryPolicies);
+  const repository = await repositoryPoliciesOf(deps, question.run.runId);
+  const decision = deps.policies.authorize([requestOf({ ...found, risk }, approver)], repository);
   if (decision.effect !== "allow") return refused("approval_forbidden");
   const kind = answer.wants.verb === "approve" ? "granted" : "refused";
   const outcome = { result: "answered", code: `approval_${kind}`, runId: question.run.runId } as const;

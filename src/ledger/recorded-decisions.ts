@@ -1,11 +1,16 @@
-import type { ActionId, LedgerEntry } from "../domain/index.ts";
-import type { Store } from "../store/index.ts";
+import type { ExpressionBuilder } from "kysely";
+import type { ActionId, JsonObject, LedgerEntry } from "../domain/index.ts";
+import type { Database, Store } from "../store/index.ts";
 import type { Keys } from "./keys.ts";
 import { entryOf, openText } from "./queries.ts";
 
 /** A decision on record with the requests that it was about, as canonical JSON. */
 export type RecordedDecision = {
+  /** The decision's own, or that of a person's answer: whether they might give it was decided with it (AUD-37). */
   readonly entry: LedgerEntry;
+  readonly decisionId: string;
+  /** What the decision says. */
+  readonly evidence: JsonObject;
   /** Null where their key was erased. */
   readonly requests: Uint8Array | null;
 };
@@ -14,13 +19,16 @@ type Deps = { readonly store: Store; readonly keys: Keys };
 
 const pageSize = 500;
 
+const mayHoldDecision = ({ eb, or }: ExpressionBuilder<Database, "ledger_entries">) =>
+  or([eb("type", "=", "decision"), eb("state", "in", ["approval_granted", "approval_refused"])]);
+
 /** The decisions made since a time, oldest first, read in pages. Throws `KEYS_UNUSABLE` where a sealed text was changed. */
 export async function* readDecisionsSince({ store, keys }: Deps, sinceMs: number): AsyncGenerator<RecordedDecision> {
   for (let after = -1; ; ) {
     const rows = await store.db
       .selectFrom("ledger_entries")
       .select(["body", "index"])
-      .where("type", "=", "decision")
+      .where(mayHoldDecision)
       .where("time", ">=", new Date(sinceMs).toISOString())
       .where("index", ">", after)
       .orderBy("index")
@@ -39,10 +47,21 @@ export async function readDecisionsOn(deps: Deps, actionId: ActionId): Promise<r
     .selectFrom("ledger_entries")
     .select(["body", "index"])
     .where("action_id", "=", actionId)
-    .where("type", "=", "decision")
+    .where(mayHoldDecision)
     .orderBy("index")
     .execute();
   return withRequests(deps, rows.map(entryOf));
+}
+
+/** What an entry says of a decision; null where it holds none, as an answer on the terminal: of that no policy is asked. */
+function decisionIn({
+  type,
+  decisionId,
+  evidence,
+}: LedgerEntry): Pick<RecordedDecision, "decisionId" | "evidence"> | null {
+  if (type === "decision") return { decisionId: decisionId ?? "", evidence };
+  const policy = evidence["policy"] as JsonObject | undefined;
+  return policy === undefined ? null : { decisionId: String(policy["decisionId"]), evidence: policy };
 }
 
 async function withRequests(
@@ -54,16 +73,18 @@ async function withRequests(
   const rows = await store.db
     .selectFrom("sealed")
     .selectAll()
-    .where("field", "=", "request")
+    .where("field", "in", ["request", "approve_request"])
     .where("entry_index", "in", indexes)
     .execute();
   const byIndex = new Map(rows.map((row) => [row.entry_index, row]));
-  return Promise.all(
-    entries.map(async (entry) => {
-      const row = byIndex.get(entry.index);
-      return { entry, requests: row === undefined ? null : (await openText(keys, row)).bytes };
-    }),
-  );
+  const decisions = entries.map(async (entry) => {
+    const decision = decisionIn(entry);
+    if (decision === null) return [];
+    const row = byIndex.get(entry.index);
+    const requests = row === undefined ? null : (await openText(keys, row)).bytes;
+    return [{ entry, ...decision, requests }];
+  });
+  return (await Promise.all(decisions)).flat();
 }
 
 /** File name to text of a policy set that decided something (AUD-25); null where none of that digest is kept. */

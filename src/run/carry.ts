@@ -1,7 +1,8 @@
 import { type ChangeSet, CountersignError, emptyChangeSet } from "../domain/index.ts";
+import type { Waiting } from "./perform-asking.ts";
 import { fromRecord, type ReadBack, readBack } from "./read-back.ts";
 import { recordedChanges } from "./recorded-changes.ts";
-import type { Resumed } from "./resume.ts";
+import type { KeptWhileWaiting, Resumed } from "./resume.ts";
 import type { RunDeps, RunPhase } from "./run-deps.ts";
 import { recordPhase } from "./run-record.ts";
 import type { TestRun } from "./run-report.ts";
@@ -9,7 +10,7 @@ import type { Session } from "./session.ts";
 import { setUp } from "./set-up.ts";
 import type { Result } from "./settle.ts";
 import { verify } from "./verify.ts";
-import { endOfError, type Waiting, type WorkEnd, work } from "./work.ts";
+import { endOfError, type WorkEnd, work } from "./work.ts";
 
 /** The run's wall clock; what it ends is `timed_out`, not cancelled. It goes on from what was used of it before (GH-54). */
 export function timeLimit({ clock }: Pick<RunDeps, "clock">, { run, startedAtMs }: Session): AbortSignal {
@@ -24,7 +25,7 @@ export function timeLimit({ clock }: Pick<RunDeps, "clock">, { run, startedAtMs 
 /** What came of the work: a result, or a question that is put to a person elsewhere. */
 export type Carried =
   | { readonly kind: "result"; readonly result: Result }
-  | { readonly kind: "waiting"; readonly before: TestRun | null };
+  | ({ readonly kind: "waiting" } & Pick<KeptWhileWaiting, "phase" | "before">);
 
 /**
  * From the tests before to the tests after; `resumed` is where an earlier worker left it. Whatever ends it early, what was read
@@ -41,15 +42,19 @@ export async function carry(
   let end: WorkEnd | null = null;
   let read: ReadBack | null = null;
   try {
-    if (resumed === null || resumed.kept === null) {
-      before = await inPhase(deps, session, "verify_before", () => verifyTree(deps, session, null, signal));
+    if (resumed === null || resumed.kept === null || resumed.kept.phase === "verify_before") {
+      const tested = await inPhase(deps, session, "verify_before", () => verifyTree(deps, session, null, signal));
+      if (isWaiting(tested)) return { ...tested, phase: "verify_before", before };
+      before = tested;
     }
     const worked = await inPhase(deps, session, "work", () => workInCheckout(deps, session, resumed, signal));
-    if ("kind" in worked) return { kind: "waiting", before };
+    if (isWaiting(worked)) return { ...worked, phase: "work", before };
     ({ end, read } = worked);
     const { authorized } = read;
     if (end.stopReason === "finished" && authorized.changes.length > 0) {
-      after = await inPhase(deps, session, "verify_after", () => verifyTree(deps, session, authorized, signal));
+      const tested = await inPhase(deps, session, "verify_after", () => verifyTree(deps, session, authorized, signal));
+      if (isWaiting(tested)) return { ...tested, phase: "verify_after", before };
+      after = tested;
     }
     return { kind: "result", result: { before, after, end, readBack: read } };
   } catch (error) {
@@ -57,6 +62,8 @@ export async function carry(
     return { kind: "result", result: { before, after, end: endOfError(error, signal), readBack: readBackOrRecord } };
   }
 }
+
+const isWaiting = (ended: object | Waiting | null): ended is Waiting => ended !== null && "kind" in ended;
 
 async function workInCheckout(
   deps: RunDeps,
@@ -71,7 +78,8 @@ async function workInCheckout(
     output: session.output,
   };
   await using workspace = await deps.workspace.createWorkspace(session.base, options, signal);
-  await setUp(deps, session, { workspace, dependencies: emptyChangeSet }, signal);
+  const waiting = await setUp(deps, session, { workspace, dependencies: emptyChangeSet }, signal);
+  if (waiting !== null) return waiting;
   // The base, the setup again, then what authorized actions did to it, and nothing else (AUD-66).
   if (resumed !== null) await workspace.apply(recordedChanges(session.base, resumed.recorded));
   const end = await work(deps, session, { workspace, resumed }, signal);
@@ -83,7 +91,7 @@ function verifyTree(
   session: Session,
   changeSet: ChangeSet | null,
   signal: AbortSignal,
-): Promise<TestRun | null> {
+): Promise<TestRun | Waiting | null> {
   const name = changeSet === null ? "verify_before" : "verify_after";
   return verify(deps, session, { name, changeSet }, signal);
 }

@@ -14,7 +14,14 @@ export { workOnJobs } from "./on-github/jobs.ts";
 export { runForPullRequest } from "./on-github/run-for-pull-request.ts";
 export { wakeRun } from "./on-github/wait-for-answers.ts";
 export { settleInterrupted } from "./recover.ts";
-export { type Answer, createReplay, type Replay, type Replayed, recordedAnswer } from "./replay-decisions.ts";
+export {
+  type Answer,
+  createReplay,
+  type Replay,
+  type Replayed,
+  recordedAnswer,
+  repositoryPoliciesOf,
+} from "./replay-decisions.ts";
 export type {
   AskApproval,
   LocalRequest,

@@ -19,9 +19,8 @@ export function gatewayDeps(deps: RunDeps): GatewayDeps {
   };
 }
 
-/** For the host's own actions in a checkout, which no later worker takes up: nobody is asked who would answer later. */
-export const askedAtOnce = ({ approvalChannel }: Pick<RunContext, "approvalChannel">) =>
-  ({ approvalChannel: approvalChannel === "github" ? "none" : approvalChannel }) as const;
+/** A person was asked elsewhere: nobody works on the run until there is an answer. */
+export type Waiting = { readonly kind: "waiting" };
 
 /** Performs an action; where it needs a person and one is at the terminal, asks and goes on with the answer. */
 export async function performAsking(

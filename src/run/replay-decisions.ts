@@ -1,4 +1,11 @@
-import { canonicalBytes, type Decision, isCountersignError, type JsonObject, type RunId } from "../domain/index.ts";
+import {
+  CountersignError,
+  canonicalBytes,
+  type Decision,
+  isCountersignError,
+  type JsonObject,
+  type RunId,
+} from "../domain/index.ts";
 import type { Catalogue } from "../gateway/index.ts";
 import { type Keys, type RecordedDecision, readPolicySet, readRunTexts } from "../ledger/index.ts";
 import {
@@ -37,6 +44,8 @@ export type ReplayDeps = {
   readonly policies: PolicyDeps;
 };
 
+type ForbidDeps = { readonly store: Pick<Store, "db">; readonly keys: Keys };
+
 /** Decides again what was decided, by the recorded set or by another one. Sets are compiled once. */
 export type Replay = {
   /** By the set, the repository's policies and the request on record: must give the recorded answer. */
@@ -46,8 +55,8 @@ export type Replay = {
 };
 
 /** What a decision's entry says of it. */
-export function recordedAnswer({ entry }: RecordedDecision): Answer {
-  const { effect, policyIds } = entry.evidence;
+export function recordedAnswer({ evidence }: RecordedDecision): Answer {
+  const { effect, policyIds } = evidence;
   return { effect: effect as Answer["effect"], policyIds: policyIds as readonly string[] };
 }
 
@@ -73,10 +82,9 @@ function createRecords(deps: ReplayDeps): DecidedBy {
   const forbids = new Map<RunId, Promise<readonly (readonly ForbidText[])[]>>();
   return {
     engine: (digest) => remembered(engines, digest, () => compile(deps, digest)),
-    repository: async (engine, { entry }) => {
-      const digest = textOf(entry.evidence, "repositoryPolicyDigest");
+    repository: async (engine, { evidence, entry: { runId } }) => {
+      const digest = textOf(evidence, "repositoryPolicyDigest");
       if (digest === noRepositoryPolicies.digest) return noRepositoryPolicies;
-      const { runId } = entry;
       const texts = runId === null ? [] : await remembered(forbids, runId, () => readForbids(deps, runId));
       return texts.map((each) => compileRepositoryPolicies(engine, each)).find((one) => one.digest === digest) ?? null;
     },
@@ -84,9 +92,9 @@ function createRecords(deps: ReplayDeps): DecidedBy {
 }
 
 async function decideAgain(records: DecidedBy, recorded: RecordedDecision): Promise<Replayed> {
-  const { requests, entry } = recorded;
+  const { requests, evidence } = recorded;
   if (requests === null) return { kind: "erased" };
-  const digest = textOf(entry.evidence, "policySetDigest");
+  const digest = textOf(evidence, "policySetDigest");
   try {
     const engine = await records.engine(digest);
     if (engine === null) return { kind: "unreadable", reason: `no policy set \`${digest}\` is kept` };
@@ -129,11 +137,27 @@ async function compile({ store, catalogue, policies }: ReplayDeps, digest: strin
 }
 
 /** The `forbid` texts of a run, each time that its settings were read; without those erased. */
-async function readForbids(deps: ReplayDeps, runId: RunId): Promise<readonly (readonly ForbidText[])[]> {
+async function readForbids(deps: ForbidDeps, runId: RunId): Promise<readonly (readonly ForbidText[])[]> {
   const texts = await readRunTexts(deps, runId, repositoryPoliciesField);
   return texts.flatMap(({ bytes }) =>
     bytes === null ? [] : [JSON.parse(new TextDecoder().decode(bytes)) as ForbidText[]],
   );
+}
+
+/**
+ * What the repository of a run forbids, as the run itself is held to it. Throws `KEYS_UNUSABLE` where that was erased, and
+ * `SETTINGS_INVALID` where it no longer fits the policies: nothing can be decided then.
+ */
+export async function repositoryPoliciesOf(
+  deps: ForbidDeps & { readonly policies: Pick<PolicyEngine, "schema"> },
+  runId: RunId,
+): Promise<RepositoryPolicies> {
+  const texts = await readRunTexts(deps, runId, repositoryPoliciesField);
+  const newest = texts.at(-1);
+  if (newest === undefined) return noRepositoryPolicies;
+  if (newest.bytes === null)
+    throw new CountersignError("KEYS_UNUSABLE", `what the repository of run \`${runId}\` forbids can't be opened`);
+  return compileRepositoryPolicies(deps.policies, JSON.parse(new TextDecoder().decode(newest.bytes)) as ForbidText[]);
 }
 
 /** The sealed text of a run that holds what its repository forbids. */
@@ -143,8 +167,7 @@ const requestsOf = (bytes: Uint8Array): readonly AuthorizationRequest[] =>
   JSON.parse(new TextDecoder().decode(bytes)) as readonly AuthorizationRequest[];
 
 /** All that a decision says and that no clock decides. */
-function differencesOf({ entry }: RecordedDecision, requests: Uint8Array, now: Decision): readonly string[] {
-  const { evidence } = entry;
+function differencesOf({ evidence }: RecordedDecision, requests: Uint8Array, now: Decision): readonly string[] {
   const facts: Readonly<Record<string, readonly [unknown, unknown]>> = {
     effect: [evidence["effect"], now.effect],
     policyIds: [evidence["policyIds"], now.policyIds],

@@ -2,11 +2,13 @@ import type { Message, StoredResponse, Turn } from "../agent/index.ts";
 import type { ActionId, ChangeSet, LedgerEntry, RunId } from "../domain/index.ts";
 import { openSealedChangeSet, readStoredQuestion } from "../gateway/index.ts";
 import { type OpenedText, readRunChangeSets, readRunEntries, readRunTexts } from "../ledger/index.ts";
-import type { RunDeps } from "./run-deps.ts";
+import type { RunDeps, RunPhase } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
 
 /** What a run keeps beside its turns while nobody works on it, sealed with the entry that it waits. */
 export type KeptWhileWaiting = {
+  /** In which a person was asked. The tests before are made again where it is theirs. */
+  readonly phase: RunPhase;
   readonly before: TestRun | null;
   /** Of the wall clock, which stands still while the run waits (GH-54). Milliseconds. */
   readonly elapsedMs: number;

@@ -1,25 +1,27 @@
 import { z } from "zod";
-import { type ActionOutcome, type ChangeSet, CountersignError, cutRedacted, newActionId } from "../domain/index.ts";
+import { type ActionOutcome, type ChangeSet, CountersignError, cutRedacted } from "../domain/index.ts";
 import { createFingerprints, type RunContext } from "../gateway/index.ts";
 import { protectionOf } from "../policy/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { deciderOf } from "./decide-paths.ts";
-import { askedAtOnce, performAsking } from "./perform-asking.ts";
+import type { Waiting } from "./perform-asking.ts";
+import { performOwn } from "./perform-own.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { Session } from "./session.ts";
 
 /**
  * Makes a fresh tree ready by the settings' own command, before any of the model's changes is in it but for those that decide
- * what is installed (SEC-65, SEC-72). Nothing where the settings name no command. Throws SETUP_FAILED with what is to be mended.
+ * what is installed (SEC-65, SEC-72). Nothing where the settings name no command. Answers that it waits where a person is asked
+ * elsewhere. Throws SETUP_FAILED with what is to be mended.
  */
 export async function setUp(
   deps: RunDeps,
   session: Session,
   tree: { readonly workspace: Workspace; readonly dependencies: ChangeSet },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Waiting | null> {
   const { setup } = session.settings;
-  if (setup === null) return;
+  if (setup === null) return null;
   const { runId } = session.run;
   await using pages = await deps.openPages(runId);
   const context: RunContext = {
@@ -28,29 +30,20 @@ export async function setUp(
     fingerprints: createFingerprints(),
     pages,
     onRecordedChange: () => undefined,
-    ...askedAtOnce(session.context),
-    isSetupApproved: isApproved(session, tree.dependencies),
+    isOwnCommandApproved: isApproved(session, tree.dependencies),
   };
-  const proposed = {
-    actionId: newActionId(deps),
-    runId,
-    principal: { kind: "system" },
-    tool: "run_setup",
-    rawArguments: JSON.stringify({
-      command: setup.run,
-      timeout_s: Math.ceil(setup.timeoutMs / 1000),
-      network: setup.network,
-      changed_dependencies: tree.dependencies.changes.length > 0,
-    }),
-    call: null,
-    compensates: null,
-  } as const;
-  const outcome = await performAsking(deps, context, proposed, signal);
-  session.outcomes.push(outcome);
-  deps.onEvent({ kind: "action", outcome });
+  const args = {
+    command: setup.run,
+    timeout_s: Math.ceil(setup.timeoutMs / 1000),
+    network: setup.network,
+    changed_dependencies: tree.dependencies.changes.length > 0,
+  };
+  const outcome = await performOwn(deps, session, { context, command: { tool: "run_setup", args } }, signal);
+  if ("kind" in outcome) return outcome;
   signal.throwIfAborted();
   const failure = failureOf(outcome, cutRedacted(deps.redactor.redact(setup.run), longestCommand));
   if (failure !== null) throw failure;
+  return null;
 }
 
 /**

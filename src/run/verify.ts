@@ -1,14 +1,9 @@
 import { z } from "zod";
-import {
-  type ActionOutcome,
-  type ChangeSet,
-  emptyChangeSet,
-  isCountersignError,
-  newActionId,
-} from "../domain/index.ts";
-import { createFingerprints, perform, type RunContext } from "../gateway/index.ts";
+import { type ActionOutcome, type ChangeSet, emptyChangeSet, isCountersignError } from "../domain/index.ts";
+import { createFingerprints, type RunContext } from "../gateway/index.ts";
 import type { Workspace } from "../workspace/index.ts";
-import { askedAtOnce, gatewayDeps } from "./perform-asking.ts";
+import type { Waiting } from "./perform-asking.ts";
+import { performOwn } from "./perform-own.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
 import type { Session } from "./session.ts";
@@ -16,14 +11,15 @@ import { setUp, splitDependencies } from "./set-up.ts";
 
 /**
  * Runs the project's own command in a fresh checkout of the base, with the change set laid on it where there is one:
- * nothing of the agent's checkout but that is there (ACI-75). Null where the settings name no command.
+ * nothing of the agent's checkout but that is there (ACI-75). Null where the settings name no command. Waits where a person is asked
+ * elsewhere about it or its setup.
  */
 export async function verify(
   deps: RunDeps,
   session: Session,
   tree: { readonly name: "verify_before" | "verify_after"; readonly changeSet: ChangeSet | null },
   signal: AbortSignal,
-): Promise<TestRun | null> {
+): Promise<TestRun | Waiting | null> {
   const { run, settings, base } = session;
   if (settings.verify === null) return null;
   const options = { runId: run.runId, name: tree.name, buildOutput: settings.buildOutput, output: session.output };
@@ -37,25 +33,14 @@ export async function verify(
     fingerprints: createFingerprints(),
     pages,
     onRecordedChange: () => undefined,
-    ...askedAtOnce(session.context),
   };
-  const proposed = {
-    actionId: newActionId(deps),
-    runId: run.runId,
-    principal: { kind: "system" },
-    tool: "run_verification",
-    rawArguments: JSON.stringify({
-      stage: tree.name === "verify_before" ? "before" : "after",
-      command: settings.verify.run,
-      timeout_s: Math.ceil(settings.verify.timeoutMs / 1000),
-    }),
-    call: null,
-    compensates: null,
-  } as const;
-  const outcome = await perform(gatewayDeps(deps), context, proposed, signal);
-  session.outcomes.push(outcome);
-  deps.onEvent({ kind: "action", outcome });
-  return toTestRun(outcome);
+  const args = {
+    stage: tree.name === "verify_before" ? "before" : "after",
+    command: settings.verify.run,
+    timeout_s: Math.ceil(settings.verify.timeoutMs / 1000),
+  };
+  const outcome = await performOwn(deps, session, { context, command: { tool: "run_verification", args } }, signal);
+  return "kind" in outcome ? outcome : toTestRun(outcome);
 }
 
 /**
@@ -67,11 +52,12 @@ async function makeReady(
   session: Session,
   { workspace, changeSet }: { readonly workspace: Workspace; readonly changeSet: ChangeSet | null },
   signal: AbortSignal,
-): Promise<TestRun | null> {
+): Promise<TestRun | Waiting | null> {
   const { dependencies, rest } = splitDependencies(changeSet ?? emptyChangeSet);
   await workspace.apply(dependencies);
   try {
-    await setUp(deps, session, { workspace, dependencies }, signal);
+    const waiting = await setUp(deps, session, { workspace, dependencies }, signal);
+    if (waiting !== null) return waiting;
   } catch (error) {
     if (changeSet === null || !isCountersignError(error, "SETUP_FAILED")) throw error;
     return { ...nothingRun, durationMs: 0, missing: error.message };

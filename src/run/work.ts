@@ -35,7 +35,7 @@ import { translateFileError } from "../store/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { cancelUnrecorded } from "./log-failed.ts";
 import { isBeforeEffect, isHalt, isLogOut, noteOutage } from "./outage.ts";
-import { gatewayDeps, performAsking } from "./perform-asking.ts";
+import { gatewayDeps, performAsking, type Waiting } from "./perform-asking.ts";
 import { placeOf, type Resumed } from "./resume.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { runBatch } from "./run-record.ts";
@@ -53,9 +53,6 @@ export type WorkEnd = {
 
 /** Taken where neither the model's server nor `operator.json` tells how much the model can read (ACI-83). */
 const assumedContextTokens = 128_000;
-
-/** A person was asked elsewhere: nobody works on the run until there is an answer. */
-export type Waiting = { readonly kind: "waiting" };
 
 /**
  * Lets the model work in the checkout until an end, or until it waits for a person; `resumed` is where an earlier worker left it.

@@ -304,7 +304,7 @@ describe("audit show (AUD-9)", () => {
       expect(await audit("show", id)).toMatchObject({
         exitCode: 1,
         stdout: "",
-        stderr: `countersign: there is no run, action or approval \`${id}\` in the ledger; list runs with \`countersign runs list\`, actions with \`countersign audit find\` [NOT_FOUND]\n`,
+        stderr: `countersign: there is no run, action or approval \`${id}\` in the ledger; list runs with \`countersign runs list\`, actions with \`countersign audit find\`; \`countersign audit show <action>\` names its approval [NOT_FOUND]\n`,
       });
     },
   );

@@ -3,9 +3,14 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ActionOutcome } from "../../src/domain/index.ts";
-import { answerApproval } from "../../src/gateway/index.ts";
+import { answerApproval, recordPersonsAnswer } from "../../src/gateway/index.ts";
 import { openKeys, type RunLease, sealCommitted } from "../../src/ledger/index.ts";
-import { compileRepositoryPolicies, type RepositoryPolicies } from "../../src/policy/index.ts";
+import {
+  approvalRequest,
+  compileRepositoryPolicies,
+  noRepositoryPolicies,
+  type RepositoryPolicies,
+} from "../../src/policy/index.ts";
 import { keepPolicySet } from "../../src/run/index.ts";
 import { commandLine } from "../support/cli.ts";
 import { createFakeWorkspace } from "../support/fake-workspace.ts";
@@ -107,6 +112,30 @@ describe("decisions made again from their record (AUD-25, AUD-31)", () => {
     expect(denied.text).toContain("the repository says: Ask us.");
     const shown = await command("audit", "show", denied.actionId);
     expect(shown.out).toContain("advice      repository:no-b: the repository says: Ask us.\n");
+  });
+
+  it("on whether a person may answer are among them: explained with their action, and replayed (AUD-37)", async () => {
+    const run = await gateway.newRun(createFakeWorkspace({ "src/a.ts": "a = 1\n" }), { approvalChannel: "github" });
+    const { actionId, ...asked } = await call(gateway, run, "create_file", { path: "package.json", content: "{}" });
+    const approvalId = approvalOf(asked);
+    const approver = { id: "501", login: "grace", permission: "write" } as const;
+    const request = approvalRequest({
+      person: approver,
+      question: { approvalId, tool: "create_file", risk: "DANGEROUS" },
+      run: { ...run, runState: "waiting", budgetLeft: { steps: 0, tokens: 0, seconds: 0 } },
+    });
+    const decision = gateway.policies.authorize([request], noRepositoryPolicies);
+    const answer = { kind: "granted", approver, requestId: null, reason: "", deliveryId: "d", decision } as const;
+    const answerDeps = { ...gateway.deps, store: gateway.store, keys: gateway.log.keys };
+    await recordPersonsAnswer(answerDeps, { approvalId, actionId, run }, answer, () => Promise.resolve());
+
+    const [one, all] = [await policy("explain", actionId), await policy("replay", "--since", since)];
+
+    expect(one.exitCode).toBe(0);
+    expect(one.out).toMatch(
+      /require_approval by dangerous, manifest[\s\S]*grace: approve; RESTRICTED; for ada \(write\)/,
+    );
+    expect(all).toMatchObject({ exitCode: 0, out: expect.stringMatching(/^2 decisions: 2 reproduced, 0 answered/) });
   });
 
   it("of an action that is not there are none, and the message says how to list them", async () => {

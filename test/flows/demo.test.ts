@@ -1,8 +1,12 @@
+import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { openRecords } from "../../src/app/index.ts";
 import { startScriptedModel } from "../../src/demo/index.ts";
+import { createRedactor } from "../../src/domain/index.ts";
+import { commandLine } from "../support/cli.ts";
 import { type Countersign, mountsOf, openCountersign, processesOf } from "../support/countersign.ts";
 import { RunReport, readJson, Verified } from "../support/run-report.ts";
 
@@ -33,6 +37,31 @@ const DemoReport = RunReport.extend({
 
 /** What `policy replay` made of all recorded decisions (AUD-31). */
 const ReplayCounts = z.object({ reproduced: z.int(), different: z.int(), erased: z.int(), unreadable: z.int() });
+
+/** What `policy explain` made of the decisions on one action (AUD-31). */
+const Explained = z.object({ decisions: z.array(z.object({ result: z.string() })) });
+
+/** Explains each action on record, as the command does; the records of the demonstration are opened once for all. */
+async function explainAll(home: string): Promise<readonly { readonly exitCode: number; readonly result: string }[]> {
+  const deps = { clock: Date.now, randomBytes, redactor: createRedactor([]), notice: () => undefined };
+  const settings = { home, databaseUrl: null, policiesFolder: "", runUids: null, searchPath: null };
+  await using records = await openRecords(deps, settings, new AbortController().signal);
+  const given = {
+    clock: Date.now,
+    openRecords: () => Promise.resolve({ ...records, [Symbol.asyncDispose]: () => Promise.resolve() }),
+  };
+  const actions = await records.store.db
+    .selectFrom("actions")
+    .select("action_id as id")
+    .orderBy("first_index")
+    .execute();
+  const explained: { exitCode: number; result: string }[] = [];
+  for (const { id } of actions) {
+    const { exitCode, out } = await commandLine(["policy", "explain", id, "--json"], given);
+    for (const { result } of Explained.parse(JSON.parse(out)).decisions) explained.push({ exitCode, result });
+  }
+  return explained;
+}
 
 /** Folders of demonstrations, wherever this user has them. */
 const demoFolders = (): readonly string[] =>
@@ -114,6 +143,7 @@ describe("a demonstration that is kept", () => {
     const found = await countersign.command(["audit", "find", "--run", run_id, "--tool", "push_commit", "--json"], at);
     const verified = readJson(Verified, await countersign.command(["audit", "verify", "--json"], at));
     const replayed = await countersign.inProcess(["policy", "replay", "--since", "1d", "--json"], at);
+    const explained = await explainAll(home);
 
     expect(ended.exitCode, ended.stderr).toBe(0);
     expect(page).toContain("src/hours.js");
@@ -124,6 +154,7 @@ describe("a demonstration that is kept", () => {
     const { reproduced, ...others } = ReplayCounts.parse(JSON.parse(replayed.stdout));
     expect(others).toEqual({ different: 0, erased: 0, unreadable: 0 });
     expect(reproduced).toBeGreaterThan(10);
+    expect(explained).toEqual(Array.from({ length: reproduced }, () => ({ exitCode: 0, result: "reproduced" })));
     expect(demoFolders()).toEqual([home]);
     expectNothingRuns();
   });

@@ -35,6 +35,8 @@ const runOf = async (name: string): Promise<Row> =>
   (await sql("select * from runs where repository_name = $1", [`acme/${name}`]))[0] ?? {};
 const commentsOf = (name: string): readonly string[] =>
   place.github.read.comments({ repository: `acme/${name}`, number: 1 }).map(({ body }) => String(body));
+const answeredIn = (name: string): readonly string[] =>
+  commentsOf(name).filter((body) => body.includes("asked for a person's yes"));
 const questionsIn = (name: string): readonly string[] =>
   commentsOf(name).filter((body) => body.includes("asks for a person's yes"));
 const statesOf = async (name: string, tool: string): Promise<readonly unknown[]> =>
@@ -56,8 +58,8 @@ async function waits(name: string): Promise<string> {
   return String(row?.["approval_id"]);
 }
 
-async function begin(name: string): Promise<number> {
-  const files = await writeTinyRepository(join(place.countersign.folder, `files-${name}`), unverified);
+async function begin(name: string, settings: Readonly<Record<string, string>> = unverified): Promise<number> {
+  const files = await writeTinyRepository(join(place.countersign.folder, `files-${name}`), settings);
   const id = await place.addRepository(name, files);
   await place.github.openIssue(`acme/${name}`, { title: "A note", body: "Write a note", by: "alice" });
   return id;
@@ -137,7 +139,8 @@ describe("a dangerous edit in a run from GitHub (AUD-34, AUD-36, AUD-66, GH-42, 
     expect(await statesOf("approved", "read_file")).toEqual(["succeeded"]); // told again, not made again
     const [pull] = await place.github.read.pulls("acme/approved");
     expect(String(pull?.["body"])).toContain("package.json");
-    expect(questionsIn("approved")).toHaveLength(1);
+    expect(questionsIn("approved")).toEqual([]); // each says by now who answered it
+    expect(answeredIn("approved")).toEqual([expect.stringContaining("**Allowed** by `alice`")]);
     expect(await sql("select 1 from approval_uses where approval_id = $1", [ids.get("approved")])).toHaveLength(1);
   });
 
@@ -158,7 +161,7 @@ describe("a dangerous edit in a run from GitHub (AUD-34, AUD-36, AUD-66, GH-42, 
     say("killed", `/countersign approve ${ids.get("killed")}`);
     await ended("killed");
 
-    expect(questionsIn("killed")).toHaveLength(1);
+    expect([questionsIn("killed").length, answeredIn("killed").length]).toEqual([0, 1]);
     expect(await statesOf("killed", "create_file")).toEqual(["succeeded"]);
     expect(await runOf("killed")).toMatchObject({ conclusion: "neutral", attempt: 1 });
     await vi.waitFor(
@@ -174,8 +177,49 @@ describe("a dangerous edit in a run from GitHub (AUD-34, AUD-36, AUD-66, GH-42, 
 
     await vi.waitFor(() => expect(commentsOf("stopped").join("\n")).toContain("is no longer wanted"), patient);
     expect(await statesOf("stopped", "create_file")).toEqual(["cancelled"]);
+    expect(answeredIn("stopped")).toEqual([expect.stringContaining("**No longer asked**")]);
     expect(await runOf("stopped")).toMatchObject({ conclusion: "cancelled", attempt: 0 });
     expect(await place.github.read.pulls("acme/stopped")).toEqual([]);
+  });
+});
+
+describe("a repository that wants a yes to the host's own commands and to each write of publishing (AUD-21, AUD-24, AUD-38)", () => {
+  const tools = ["run_verification", "push_commit", "open_pull_request"];
+  const forbid = `@id("by-approval") forbid (principal, action in [${tools.map((tool) => `Action::"${tool}"`).join(", ")}], resource) unless { context.approved };`;
+  const settings = `version: 1\nverify: { run: "test -f value.txt" }\nforbid:\n  - '${forbid}'\n`;
+
+  it("is asked about each once, in one run that waits in between, and then has its pull request", async () => {
+    await begin("publishing", { ".github/countersign.yml": settings });
+    await label("publishing");
+    const asked: unknown[] = [];
+    for (;;) {
+      await vi.waitFor(
+        async () => expect(["waiting", "completed"]).toContain((await runOf("publishing"))["status"]),
+        patient,
+      );
+      const { run_id: runId, status } = await runOf("publishing");
+      if (status === "completed") break;
+      const [open] = await sql(
+        `select approval_id, tool from approvals join actions a using (action_id)
+          where approvals.run_id = $1 and a.state = 'approval_pending'`,
+        [runId],
+      );
+      asked.push(open?.["tool"]);
+      say("publishing", `/countersign approve ${String(open?.["approval_id"])}`);
+      await vi.waitFor(
+        async () =>
+          expect(
+            await sql("select 1 from approval_answers where approval_id = $1", [open?.["approval_id"]]),
+          ).toHaveLength(1),
+        patient,
+      );
+    }
+
+    expect(asked).toEqual(["run_verification", "create_file", "run_verification", "push_commit", "open_pull_request"]);
+    for (const tool of tools) expect(new Set(await statesOf("publishing", tool))).toEqual(new Set(["succeeded"]));
+    expect(await place.github.read.pulls("acme/publishing")).toHaveLength(1);
+    expect([questionsIn("publishing").length, answeredIn("publishing").length]).toEqual([0, asked.length]);
+    expect(await runOf("publishing")).toMatchObject({ status: "completed", attempt: 0 });
   });
 });
 

@@ -25,10 +25,18 @@ describe("no way to an effect but the gateway (AUD-1, AUD-5)", () => {
     const functions = Object.entries(door).filter(([, value]) => typeof value === "function");
 
     expect(functions.map(([name]) => name).toSorted()).toEqual([
-      ...["answerApproval", "createCatalogue", "createFingerprints", "createSavedPages", "modelTools"],
-      ...["openSealedChangeSet", "passCommitGate", "perform", "readButton", "readStoredQuestion", "reconcileOpen"],
-      ...["recordExpiry", "recordPersonsAnswer", "refusalsOfFile", "refusalsOfLockfile", "sealedChangeSet", "takeUp"],
-      ...["toButtons", "toolSchemas", "unrecordedOutcome"],
+      ...["answerApproval", "createCatalogue", "createFingerprints", "createSavedPages", "isYesUnchanged"],
+      ...[
+        "modelTools",
+        "openSealedChangeSet",
+        "passCommitGate",
+        "perform",
+        "readButton",
+        "readStoredQuestion",
+        "reconcileOpen",
+      ],
+      ...["recordExpiry", "recordPersonsAnswer", "refusalsOfFile", "refusalsOfLockfile", "resolveByPerson"],
+      ...["sealedChangeSet", "takeUp", "toButtons", "toolSchemas", "unrecordedOutcome"],
     ]);
   });
 

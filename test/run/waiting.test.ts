@@ -9,6 +9,7 @@ import { lookAtQuestions } from "../../src/run/on-github/wait-for-answers.ts";
 import { openSession } from "../../src/run/open-session.ts";
 import { askedAbout, readResumed } from "../../src/run/resume.ts";
 import type { RunDeps } from "../../src/run/run-deps.ts";
+import { recordWaiting } from "../../src/run/run-record.ts";
 import type { Session } from "../../src/run/session.ts";
 import { settleCutOffActions } from "../../src/run/settle-open-actions.ts";
 import { createFakeWorkspace, type FakeWorkspace } from "../support/fake-workspace.ts";
@@ -52,6 +53,10 @@ type Wish = {
   readonly settings?: string;
   /** As where a policy lets the model write a manifest without a person. */
   readonly isManifestFree?: boolean;
+  /** Tools that a policy asks a person about. */
+  readonly asked?: readonly string[];
+  /** As in a run at a terminal: who sits there says yes. */
+  readonly isAtTerminal?: boolean;
 };
 
 /** `cutAt`: the append at which the process of the worker ends, once. */
@@ -62,21 +67,35 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
   const file = wish.settings === undefined ? null : Buffer.from(wish.settings);
   const settings = await loadRepositorySettings({ paths: [], read: () => Promise.resolve(file) }, operator);
   const workspaces: FakeWorkspace[] = [];
-  const world = { appends: 0, asked: 0, told: "" };
+  const world = {
+    appends: 0,
+    asked: 0,
+    told: "",
+    answer: "granted" as "granted" | "refused",
+    policySet: "",
+    yesCount: 0,
+  };
   const append: RunDeps["ledger"]["append"] = (...batch) => {
     world.appends += 1;
     if (world.appends === cutAt) return Promise.reject(new Error("cut off"));
     return gateway.deps.ledger.append(...batch);
   };
   const authorize: RunDeps["policies"]["authorize"] = (requests, policies) => {
-    const decision = gateway.policies.authorize(requests, policies);
+    const decided = gateway.policies.authorize(requests, policies);
+    const decision = world.policySet === "" ? decided : { ...decided, policySetDigest: world.policySet };
     const isAsked = requests.some(
-      ({ tool, path, approved }) => tool === "read_file" && path?.resolved.startsWith("asked") === true && !approved,
+      ({ tool, path, approved }) =>
+        ((tool === "read_file" && path?.resolved.startsWith("asked")) || wish.asked?.includes(tool)) && !approved,
     );
     const isFree = wish.isManifestFree === true && requests.some(({ path }) => path?.resolved === "package.json");
     if (isFree) return { ...decision, effect: "allow" };
-    return isAsked ? { ...decision, effect: "require_approval", policyIds: ["reads-by-approval"] } : decision;
+    return isAsked ? { ...decision, effect: "require_approval", policyIds: ["by-approval"] } : decision;
   };
+  const sayYes = () => {
+    world.yesCount += 1;
+    return Promise.resolve({ isGranted: true, reason: "" });
+  };
+  const approvalChannel = wish.isAtTerminal === true ? ("terminal" as const) : ("github" as const);
   const deps = {
     ...gateway.deps,
     store: gateway.store,
@@ -92,7 +111,7 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     },
     modelName: "scripted",
     redactor: createRedactor([]),
-    askApproval: null,
+    askApproval: wish.isAtTerminal === true ? sayYes : null,
     onEvent: () => undefined,
     openPages: () => Promise.resolve({ ...context.pages, [Symbol.asyncDispose]: () => Promise.resolve() }),
     workspace: {
@@ -125,20 +144,24 @@ async function openWorld(moves: readonly (readonly WrittenCall[])[], cutAt: numb
     const resumed = wasAsked ? await readResumed(deps, runId) : null;
     const session = await openSession(deps, {
       ...{ run, lease, issue, settings, repositoryPolicies: noRepositoryPolicies, startedAtMs: deps.clock() },
-      ...{ requesterReference: context.requesterReference, approvalChannel: "github", onPhase: () => undefined },
+      ...{ requesterReference: context.requesterReference, approvalChannel, onPhase: () => undefined },
       base: createFakeWorkspace(base).base,
     });
     session.recorded.push(...(resumed?.recorded ?? []));
     for (const actionId of resumed?.approved ?? []) session.approvedEarlier.add(actionId);
     lastSession = session;
     const carried = await carry(deps, session, resumed, never);
-    return carried.kind === "waiting" ? "waiting" : carried.result.end.stopReason;
+    if (carried.kind === "result") return carried.result.end.stopReason;
+    const { phase, before } = carried;
+    const texts = { while_waiting: JSON.stringify({ phase, before, elapsedMs: 0, outputBytes: 0 }) };
+    await recordWaiting(deps, session, { evidence: {}, texts }, () => Promise.resolve());
+    return "waiting";
   };
   const answerAll = async (): Promise<void> => {
     for (const question of await waitingQuestions(deps, runId)) {
       const approver = { id: "501", login: "ada", permission: "write" } as const;
       const decision = gateway.policies.authorize([], noRepositoryPolicies);
-      const answer = { kind: "granted", approver, requestId: null, reason: "", deliveryId: "d", decision } as const;
+      const answer = { kind: world.answer, approver, requestId: null, reason: "", deliveryId: "d", decision } as const;
       await recordPersonsAnswer(deps, { ...question, run }, answer, () => Promise.resolve());
     }
   };
@@ -234,24 +257,108 @@ describe("a manifest that the model changes, in a repository with a setup (AUD-2
 
   it("is set up and verified by the yes that let it in, which is on record with the decision", async () => {
     const ended = await toTheEnd(moves, null, { settings });
-    const [, , after] = setupsOf(ended);
+    const after = setupsOf(ended).at(-1);
 
     expect(ended.ends).toEqual(["waiting", "finished"]);
-    expect(ended.actions).toContainEqual({ tool: "run_setup", state: "succeeded", count: 5 });
-    expect(ended.actions).toContainEqual({ tool: "run_verification", state: "succeeded", count: 3 });
+    expect(ended.actions).toContainEqual({ tool: "run_setup", state: "succeeded", count: 4 });
+    expect(ended.actions).toContainEqual({ tool: "run_verification", state: "succeeded", count: 2 });
     const { texts } = await gateway.readAgain(after?.actionId as ActionId);
     expect(JSON.parse(texts.request ?? "")).toMatchObject([{ approved: true, input: { changed_dependencies: true } }]);
   });
 
-  it("is not set up where no person said yes to it", async () => {
+  it("is asked about before it is set up where no person said yes to it", async () => {
     const ended = await toTheEnd(moves, null, { settings, isManifestFree: true });
 
+    expect(ended.ends).toEqual(["waiting", "finished"]);
+    expect(await questionsOf(ended.runId)).toEqual([{ tool: "run_setup", state: "succeeded" }]);
+    const asked = setupsOf(ended).at(-1)?.decision;
+    expect(asked?.requests).toMatchObject([{ approved: true, input: { changed_dependencies: true } }]);
+  });
+});
+
+const questionsOf = (runId: string) =>
+  gateway.store.sql<{ tool: string; state: string }>(
+    `select a.tool, a.state from approvals join actions a using (action_id) where approvals.run_id = $1
+      order by a.first_index`,
+    [runId],
+  );
+
+describe("the host's own commands, where a policy asks for them (AUD-19, AUD-28, AUD-66)", () => {
+  const settings = "version: 1\nsetup: { run: npm ci }\nverify: { run: npm test }\n";
+  const moves = [[["create_file", { path: "note.txt", content: "two\n" }]], finished] as const;
+  const countOf = ({ actions }: Awaited<ReturnType<typeof toTheEnd>>, tool: string) =>
+    actions.filter((action) => action.tool === tool).map(({ state, count }) => [state, Number(count)]);
+
+  it("a setup is asked about once, and its yes holds in each checkout with the same files (AUD-21, AUD-35)", async () => {
+    const ended = await toTheEnd(moves, null, { settings, asked: ["run_setup"] });
+
+    expect(ended.ends).toEqual(["waiting", "finished"]);
+    expect(await questionsOf(ended.runId)).toEqual([{ tool: "run_setup", state: "succeeded" }]);
+    expect(countOf(ended, "run_setup")).toEqual([["succeeded", 3]]); // before, at work and after
+    expect(ended.world.asked).toBe(2);
+  });
+
+  it("a verification is asked about for each of its trees, and what came before is not done again", async () => {
+    const ended = await toTheEnd(moves, null, { settings, asked: ["run_verification"] });
+
+    expect(ended.ends).toEqual(["waiting", "waiting", "finished"]);
+    expect(countOf(ended, "run_verification")).toEqual([["succeeded", 2]]);
+    expect(countOf(ended, "create_file")).toEqual([["succeeded", 1]]);
+    expect(ended.world.asked).toBe(2);
+  });
+
+  it("at a terminal each is asked about there, as it comes (AUD-28)", async () => {
+    const ended = await toTheEnd(moves, null, {
+      settings,
+      asked: ["run_setup", "run_verification"],
+      isAtTerminal: true,
+    });
+
     expect(ended.ends).toEqual(["finished"]);
-    expect(setupsOf(ended).map(({ state, decision }) => [state, decision?.policyIds])).toEqual([
-      ["succeeded", expect.anything()],
-      ["succeeded", expect.anything()],
-      ["denied", ["dependency-change"]],
+    expect(ended.world.yesCount).toBe(5); // three checkouts are set up, two are verified
+    expect(countOf(ended, "run_verification")).toEqual([["succeeded", 2]]);
+  });
+
+  it("a setup that is refused is not done, and the run ends by it", async () => {
+    const opened = await openWorld(moves, null, { settings, asked: ["run_setup"] });
+    opened.world.answer = "refused";
+    const ends = [await opened.work()];
+    await opened.answerAll();
+    ends.push(await opened.work());
+
+    expect(ends).toEqual(["waiting", "setup_failed"]);
+    expect(await questionsOf(opened.runId)).toEqual([{ tool: "run_setup", state: "approval_refused" }]);
+    expect(opened.world.asked).toBe(0);
+  });
+
+  it("a yes is no yes under other policies: it is asked anew (AUD-35)", async () => {
+    const opened = await openWorld(moves, null, { settings, asked: ["run_setup", "run_verification"] });
+    const ends = [await opened.work()];
+    await opened.answerAll();
+    ends.push(await opened.work()); // set up with the yes, and now asked about the verification
+    await opened.answerAll();
+    opened.world.policySet = "another";
+    ends.push(await opened.work());
+
+    expect(ends).toEqual(["waiting", "waiting", "waiting"]);
+    expect(await questionsOf(opened.runId)).toEqual([
+      { tool: "run_setup", state: "succeeded" },
+      { tool: "run_verification", state: "approval_granted" },
+      { tool: "run_setup", state: "approval_pending" },
     ]);
+  });
+
+  it("whose worker ends at any entry are asked about once, and all is at rest at the end (AUD-6)", async () => {
+    const wish = { settings, asked: ["run_setup", "run_verification"] };
+    const { world } = await toTheEnd(moves, null, wish);
+    for (let cutAt = 1; cutAt <= world.appends; cutAt += 9) {
+      const { actions, workspaces, runId } = await toTheEnd(moves, cutAt, wish);
+      const questions = (await questionsOf(runId)).map(({ tool }) => tool);
+
+      expect(contentOf(workspaces.at(-1), "note.txt"), `cut at append ${cutAt}`).toBe("two\n");
+      expect(questions, `cut at append ${cutAt}`).toEqual(["run_setup", "run_verification", "run_verification"]);
+      expect(actions.filter(({ state }) => !statesAtRest.has(state))).toEqual([]);
+    }
   });
 });
 

@@ -48,7 +48,10 @@ const told: Partial<Readonly<Record<DeliveryCode, Told>>> = {
     remedy:
       "see why with `countersign runs list`, then wait until its minutes have gone by, or let the operator raise it",
   },
-  approval_unknown: { cause: "there is no approval of that id here", remedy: "copy the command from the question" },
+  approval_unknown: {
+    cause: "there is no approval of that id here",
+    remedy: "copy the command from the question; the run's own comment lists all that wait",
+  },
   approval_foreign: {
     cause: "that approval belongs to another issue",
     remedy: "answer below the question that you mean",

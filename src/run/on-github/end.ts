@@ -14,6 +14,7 @@ import type { Closed } from "./last-gate.ts";
 import { notDoneOf } from "./publication.ts";
 import type { Reporter } from "./reporter.ts";
 import type { StatusEnd } from "./status-text.ts";
+import { tellAnswers } from "./tell-answers.ts";
 import type { StopWatch } from "./watch-stop.ts";
 
 /** A run in the hands of this worker, with what watches over it and what tells of it. */
@@ -45,6 +46,7 @@ export async function finish(
   deps.onEvent({ kind: "phase", phase: "settle" });
   await reporter.settled();
   await reconcileTool(deps, job.context, "create_comment", live.lost); // before the comment tells what is not known
+  await tellAnswers(deps, job, { isOver: true }, live.lost);
   const verdict = await withUnknown(deps, job, ending.verdict);
   const { leftOut, withheld } = result.readBack;
   const told = { ...verdict, remedy, pullRequest, leftOut, withheld };
@@ -80,6 +82,7 @@ export async function endEarly(
   const { row, lease } = job;
   const run = { runId: row.run_id, traceId: row.trace_id, attempt: row.attempt };
   await reporter.settled();
+  await tellAnswers(deps, job, { isOver: true }, live.lost);
   const patch = await recordedPatch(deps, job);
   const none = { pullRequest: null, leftOut: [], withheld: [], gateCauses: [] };
   const told = { conclusion, cause, patch, diffStat: diffStat(patch), remedy, ...none };

@@ -1,16 +1,17 @@
 import {
   type ActionId,
   type ActionOutcome,
+  type ActionState,
   type ErrorCode,
   errorCatalogue,
   type JsonObject,
   newActionId,
   statesAtRest,
 } from "../../domain/index.ts";
-import { perform, type RunContext, reconcileOpen, takeUp } from "../../gateway/index.ts";
+import { type RunContext, reconcileOpen, takeUp } from "../../gateway/index.ts";
 import { readActionTexts } from "../../ledger/index.ts";
 import { isHalt, noteOutage } from "../outage.ts";
-import { gatewayDeps } from "../perform-asking.ts";
+import { gatewayDeps, performAsking } from "../perform-asking.ts";
 import type { RunDeps } from "../run-deps.ts";
 import type { GithubJob } from "./github-job.ts";
 
@@ -45,7 +46,7 @@ export async function writeAsHost(
     compensates: null,
   } as const;
   try {
-    const outcome = await perform(gatewayDeps(deps), context, proposed, signal);
+    const outcome = await performAsking(deps, context, proposed, signal);
     deps.onEvent({ kind: "action", outcome });
     return asHostWrite(outcome);
   } catch (error) {
@@ -135,12 +136,13 @@ export async function unknownWrites(deps: RunDeps, run: Pick<RunContext, "runId"
   return (await openWrites(deps, run)).map(({ actionId, tool }) => `${tool} ${actionId}`);
 }
 
+/** What a person is asked about is no open write: it goes on waiting, or is taken up with its answer (AUD-6). */
 async function openWrites({ store, catalogue }: RunDeps, { runId }: Pick<RunContext, "runId">) {
   const open = await store.db
     .selectFrom("actions")
     .select(["action_id as actionId", "tool"])
     .where("run_id", "=", runId)
-    .where("state", "not in", [...statesAtRest])
+    .where("state", "not in", [...statesAtRest, "approval_pending", "approval_granted"])
     .orderBy("first_index")
     .execute();
   return open.filter(({ tool }) => tool !== null && catalogue.get(tool)?.group === "publish");
@@ -164,9 +166,22 @@ export async function standingWrites(
     )
     .orderBy("first_index")
     .execute();
-  const standing = rows.filter(({ state }) => state === "succeeded" || state === "reconciled_applied");
+  const standing = rows.filter(isStanding);
   const results = await Promise.all(standing.map(({ actionId }) => resultOf(deps, actionId)));
   return { results: results.filter((result) => result !== null), proposedCount: rows.length };
+}
+
+const isStanding = ({ state }: { readonly state: ActionState }): boolean =>
+  state === "succeeded" || state === "reconciled_applied";
+
+/** The result of one write, where it stands by the record; else null. */
+export async function standingResult(deps: RunDeps, actionId: ActionId): Promise<JsonObject | null> {
+  const row = await deps.store.db
+    .selectFrom("actions")
+    .select("state")
+    .where("action_id", "=", actionId)
+    .executeTakeFirst();
+  return row !== undefined && isStanding(row) ? resultOf(deps, actionId) : null;
 }
 
 async function resultOf(deps: RunDeps, actionId: ActionId): Promise<JsonObject | null> {

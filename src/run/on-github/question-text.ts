@@ -1,4 +1,5 @@
 import {
+  assertNever,
   cutRedacted,
   type JsonObject,
   type JsonValue,
@@ -17,7 +18,24 @@ export type QuestionFacts = StoredQuestion & {
   readonly actionId: string;
   /** ISO 8601. */
   readonly expiresAt: string;
+  /** What became of it; absent: it is open. */
+  readonly end?: QuestionEnd;
 };
+
+/** What became of a question that is no longer open. */
+export type QuestionEnd =
+  | {
+      readonly kind: "granted" | "refused";
+      /** A login; null where it is not on record. */
+      readonly by: string | null;
+      /** ISO 8601. */
+      readonly at: string;
+      /** Why what was allowed was not done; null where it was, or may yet be. */
+      readonly notDone: "changed" | "late" | "denied" | "cancelled" | null;
+    }
+  | { readonly kind: "expired" }
+  /** Nobody answered before the run had no more use for it. */
+  | { readonly kind: "dropped" };
 
 const fenceCharacters = 2_000;
 
@@ -25,25 +43,55 @@ const fenceCharacters = 2_000;
 export function questionText(facts: QuestionFacts, redact: Redact): string {
   const { arguments: args, ...others } = facts;
   const told = redactTexts(redact, others);
-  const { approvalId, tool, risk, policyIds, advice, expiresAt } = told;
+  const { approvalId, tool, risk, policyIds, advice, end } = told;
   const { text, note } = cut(redact(showHidden(contentOf(facts)).text), facts.actionId);
   return [
-    `**Countersign** asks for a person's yes: ${effectOf(told, args)}.`,
+    `**Countersign** ${end === undefined ? "asks" : "asked"} for a person's yes: ${effectOf(told, args)}.`,
+    ...(end === undefined ? [] : ["", endText(end, told.expiresAt)]),
     "",
-    fenced(text, facts.tool === "run_command" ? "sh" : "diff"),
+    fenced(text, commandTools.has(facts.tool) ? "sh" : "diff"),
     ...note,
     "",
     `- approval: ${ownInCode(approvalId)}`,
     `- tool: ${inCode(tool)}, risk: ${inCode(risk)}`,
     `- asked for by ${policyIds.map(inCode).join(", ")}`,
     ...Object.entries(advice).map(([id, words]) => `- advice of ${inCode(redact(id))}: ${inertLine(words)}`),
-    `- without an answer until ${ownInCode(expiresAt)} it is not done`,
-    "",
-    `To allow exactly this, once: ${ownInCode(`/countersign approve ${approvalId}`)}`,
-    "",
-    `To refuse it: ${ownInCode(`/countersign deny ${approvalId}`)}, with a reason behind it if you like.`,
+    ...(end === undefined ? howToAnswer(told) : []),
   ].join("\n");
 }
+
+const howToAnswer = ({ approvalId, expiresAt }: Pick<QuestionFacts, "approvalId" | "expiresAt">): readonly string[] => [
+  `- without an answer until ${ownInCode(expiresAt)} it is not done`,
+  "",
+  `To allow exactly this, once: ${ownInCode(`/countersign approve ${approvalId}`)}`,
+  "",
+  `To refuse it: ${ownInCode(`/countersign deny ${approvalId}`)}, with a reason behind it if you like.`,
+];
+
+/** In one line who answered, or why nobody has to any more. */
+function endText(end: Redacted<QuestionEnd>, expiresAt: string): string {
+  switch (end.kind) {
+    case "granted":
+    case "refused": {
+      const by = end.by === null ? "a person" : inCode(end.by);
+      const notDone = end.notDone === null ? "" : ` It was not done: ${notDoneCauses[end.notDone]}.`;
+      return `**${end.kind === "granted" ? "Allowed" : "Refused"}** by ${by} at ${ownInCode(end.at)}.${notDone}`;
+    }
+    case "expired":
+      return `**Expired**: nobody answered until ${ownInCode(expiresAt)}, so it was not done.`;
+    case "dropped":
+      return "**No longer asked**: the run ended without an answer, and it was not done.";
+    default:
+      return assertNever(end);
+  }
+}
+
+const notDoneCauses = {
+  changed: "what was asked about had changed since",
+  late: "its time was over before it was begun",
+  denied: "the policy no longer let it be done",
+  cancelled: "the run ended before",
+} as const;
 
 /** In plain words what would be done. */
 function effectOf({ tool, paths }: Redacted<Pick<StoredQuestion, "tool" | "paths">>, args: JsonObject): string {
@@ -58,6 +106,10 @@ function effectOf({ tool, paths }: Redacted<Pick<StoredQuestion, "tool" | "paths
       return `to delete the file ${files}`;
     case "run_command":
       return "to run this command in the sandbox, on all files as they are now";
+    case "run_setup":
+      return `to run the repository's setup command in a fresh sandbox${networkOf(args)}, on the base${args["changed_dependencies"] === true ? " with the changed manifests and lock files" : ""}`;
+    case "run_verification":
+      return `to run the repository's verify command in a fresh sandbox, on the base${args["stage"] === "after" ? " with the change" : ""}`;
     case "run_tests":
       return "to run the tests in the sandbox, on all files as they are now";
     case "push_commit":
@@ -69,10 +121,17 @@ function effectOf({ tool, paths }: Redacted<Pick<StoredQuestion, "tool" | "paths
 
 const pathsAtMost = 20;
 
+const networkOf = ({ network }: JsonObject): string =>
+  network === "registries" ? " that reaches the package registries" : " without network";
+
+const commandTools: ReadonlySet<string> = new Set(["run_command", "run_setup", "run_verification"]);
+
 /** The command as it is; of a change its lines with `-` and `+`; else the arguments. */
 function contentOf({ tool, arguments: args }: StoredQuestion): string {
   switch (tool) {
     case "run_command":
+    case "run_setup":
+    case "run_verification":
       return String(args["command"]);
     case "create_file":
       return marked("+", args["content"]);

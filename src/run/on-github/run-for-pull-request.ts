@@ -110,11 +110,12 @@ const unpublished = (verdict: Verdict, { conclusion, cause }: Closed): Outcome =
   pullRequest: null,
 });
 
-/** What a person at the terminal allowed may be pushed as well: its content is unchanged since (AUD-21). */
+/** What a person at the terminal allowed may be pushed as well: its content is unchanged since (AUD-21). What else needs a yes is asked there. */
 async function publisherOf(deps: PublishingDeps, session: Session, place: RepositoryPlace): Promise<Publisher> {
   const { runId, traceId, attempt, lease, requester, requesterReference, repository } = session.context;
   const branch = branchOf(0, runId);
   const known = { runId, traceId, attempt, lease, requester, requesterReference, repository };
   const context = await hostContext(deps, { ...known, writer: deps.github.writer(place), branch });
-  return { branch, context: { ...context, isPathApproved: deciderOf(session).isApproved } };
+  const { approvalChannel } = session.context;
+  return { branch, context: { ...context, isPathApproved: deciderOf(session).isApproved, approvalChannel } };
 }

@@ -18,13 +18,14 @@ export async function waitForAnswers(
   deps: GithubRunDeps,
   { job, reporter, lost }: Live,
   session: Session,
-  before: KeptWhileWaiting["before"],
+  known: Pick<KeptWhileWaiting, "phase" | "before">,
 ): Promise<{ readonly kind: "waiting" }> {
   const questions = await putQuestions(deps, job, lost);
   reporter.show({ waitingFor: questions, used: session.used });
   await reporter.settled();
   const kept: KeptWhileWaiting = {
-    before,
+    phase: known.phase,
+    before: known.before,
     elapsedMs: deps.clock() - session.startedAtMs,
     outputBytes: session.output.usedBytes,
   };

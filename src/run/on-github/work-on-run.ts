@@ -25,6 +25,7 @@ import { type Publisher, publish } from "./publish.ts";
 import { openReporter } from "./reporter.ts";
 import { restUntilLogged } from "./rest-until-logged.ts";
 import { type Taking, takeRun } from "./take-run.ts";
+import { tellAnswers } from "./tell-answers.ts";
 import { waitForAnswers } from "./wait-for-answers.ts";
 import { stopText, watchStop } from "./watch-stop.ts";
 
@@ -59,6 +60,7 @@ export async function workOnRun(deps: GithubRunDeps, runId: RunId, signal: Abort
     const live = { job, stop, reporter: await openReporter(deps, job), lost: held.lost };
     known.live = live;
     live.reporter.begin();
+    if (resumed !== null) await tellAnswers(deps, job, { isOver: false }, held.lost);
     return taking.isGivenUp ? await endEarly(deps, live, lostTooOften) : await workTaken(deps, live, resumed, signal);
   } catch (error) {
     if (!isLogOut(error) || held.lost.aborted) throw error;
@@ -99,7 +101,7 @@ async function workTaken(
   const kept = await readKeptResult(deps, session.run.runId);
   const ended = kept ?? (await produce(deps, live, { session, resumed }, working));
   live.lost.throwIfAborted();
-  if ("kind" in ended) return waitForAnswers(deps, live, session, ended.before);
+  if ("kind" in ended) return waitForAnswers(deps, live, session, ended);
   if (kept === null && isShutDown(ended, live, signal)) return givenBack(deps, live);
   return conclude(deps, live, prepared, { ...ended, isKept: kept !== null });
 }
@@ -192,7 +194,8 @@ async function conclude(
           live.lost,
         );
   live.lost.throwIfAborted();
-  if (published.kind === "waiting") return waitForAnswers(deps, live, session, result.before);
+  if (published.kind === "waiting")
+    return waitForAnswers(deps, live, session, { phase: "publish", before: result.before });
   if (published.kind === "published") {
     return finish(deps, live, session, { result, verdict, pullRequest: published.pullRequest, remedy: null });
   }

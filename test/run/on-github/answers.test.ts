@@ -1,14 +1,16 @@
+import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountersignError } from "../../../src/domain/index.ts";
 import { type GatewayDeps, perform, takeUp } from "../../../src/gateway/index.ts";
 import type { IntakeDeps } from "../../../src/intake/index.ts";
-import { readActionEntries, readActionTexts } from "../../../src/ledger/index.ts";
+import { readActionEntries, readActionTexts, sealCommitted } from "../../../src/ledger/index.ts";
 import { lookAtQuestions } from "../../../src/run/on-github/wait-for-answers.ts";
 import type { RunDeps } from "../../../src/run/run-deps.ts";
 import { settleCutOffActions, settleOpenActions } from "../../../src/run/settle-open-actions.ts";
 import { createFakeWorkspace, type FakeWorkspace } from "../../support/fake-workspace.ts";
 import { aCall, approvalMs, approvalOf, never, openTestGateway, type TestGateway } from "../../support/gateway.ts";
+import { anEntry } from "../../support/test-ledger.ts";
 import { commented, intakeDeps, startIntake, type TestIntake } from "../../support/webhooks.ts";
 
 let gateway: TestGateway;
@@ -24,7 +26,7 @@ beforeAll(async () => {
   const shared: IntakeDeps = {
     ...deps,
     github: { ...deps.github, permission: (...asked) => permission(...asked) },
-    policies: { authorize: (...asked) => authorizeAnswer(...asked) },
+    policies: { ...deps.policies, authorize: (...asked) => authorizeAnswer(...asked) },
   };
   const otherLedger = await gateway.log.open(gateway.store);
   intakes = [await startIntake(shared), await startIntake({ ...shared, ledger: otherLedger })];
@@ -371,6 +373,18 @@ describe("an answer by comment", () => {
         input: { approval_id: world.id, tool: "create_file", risk: "DANGEROUS" },
       },
     ]);
+    expect(await world.seen()).toEqual({ state: "pending", effects: 0 });
+  });
+
+  it("is held against what the repository of the run forbids (AUD-24, AUD-37)", async () => {
+    const world = await openWorld();
+    const forbid = [{ text: '@id("nobody") forbid (principal, action == Action::"approve", resource);', line: 3 }];
+    const texts = { repository_policies: Buffer.from(JSON.stringify(forbid)) };
+    const { sealed, commitments } = sealCommitted(null, { bytes: randomBytes(32), isNew: true }, texts);
+    const { runId, lease } = world.run;
+    await gateway.log.ledger.append(lease, { entries: [anEntry(runId, { evidence: { commitments } })], sealed });
+
+    expect(await world.answer(yes)).toMatchObject({ result: "refused", code: "approval_forbidden" });
     expect(await world.seen()).toEqual({ state: "pending", effects: 0 });
   });
 

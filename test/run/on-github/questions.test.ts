@@ -78,6 +78,53 @@ describe("the question of an approval (AUD-34)", () => {
   });
 });
 
+describe("a question that is no longer open (AUD-34)", () => {
+  const at = "2026-01-01T12:00:00.000Z";
+
+  it.each([
+    { end: { kind: "granted", by: "ada", at, notDone: null } as const, says: "**Allowed** by `ada` at `2026-" },
+    { end: { kind: "refused", by: null, at, notDone: null } as const, says: "**Refused** by a person at" },
+    {
+      end: { kind: "granted", by: "ada", at, notDone: "late" } as const,
+      says: "It was not done: its time was over before it was begun.",
+    },
+    { end: { kind: "expired" } as const, says: "**Expired**: nobody answered until `2026-01-02" },
+    { end: { kind: "dropped" } as const, says: "**No longer asked**" },
+  ])("says what became of it, what it was, and no command any more: $end.kind", ({ end, says }) => {
+    const text = questionText({ ...aQuestion, end }, asIs);
+
+    expect(text).toContain(says);
+    expect(text).toContain("**Countersign** asked for a person's yes: to run this command");
+    expect(fencedIn(text)).toBe("npm view left-pad");
+    expect(text).not.toContain("/countersign");
+  });
+
+  it("shows who answered in code, whatever they are called", () => {
+    const end = { kind: "granted", by: "`@ada` <!-- countersign:x -->", at, notDone: null } as const;
+
+    const text = questionText({ ...aQuestion, advice: {}, end }, asIs);
+
+    expect(text).toContain("by `` `");
+    expect(text).not.toContain("@ada");
+  });
+});
+
+describe("the question about a command of the host's own", () => {
+  it("shows the command, where it runs and what it reaches", () => {
+    const args = { command: "npm ci", timeout_s: 60, network: "registries", changed_dependencies: true };
+    const setup = questionText({ ...aQuestion, tool: "run_setup", arguments: args }, asIs);
+    const verification = { stage: "after", command: "npm test", timeout_s: 60 };
+    const verify = questionText({ ...aQuestion, tool: "run_verification", arguments: verification }, asIs);
+
+    expect(fencedIn(setup)).toBe("npm ci");
+    expect(setup).toContain(
+      "that reaches the package registries, on the base with the changed manifests and lock files",
+    );
+    expect(fencedIn(verify)).toBe("npm test");
+    expect(verify).toContain("verify command in a fresh sandbox, on the base with the change");
+  });
+});
+
 describe("the buttons of a check run (GH-44)", () => {
   const others = ["01900000-0000-7000-8000-0000000000bb" as ApprovalId];
 
