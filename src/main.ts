@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
-import { createOpenAiModel, defaultSilenceMs, type ModelClient } from "./agent/index.ts";
+import type { ModelClient } from "./agent/index.ts";
 import {
   type CountersignDeps,
   examine,
@@ -24,10 +24,7 @@ import { type CliDeps, errorLine, runCommandLine, type Terminal } from "./cli/in
 import { type Config, loadConfig, readConfig, requireModel, withKnownSecrets } from "./config.ts";
 import { credentialFiles } from "./config-github.ts";
 import type { Demo, DemoDeps, DemoRequest } from "./demo/index.ts";
-import { CountersignError, createRedactor, type Redactor, type Requester } from "./domain/index.ts";
-import { toolSchemas } from "./gateway/index.ts";
-import { convertManifest } from "./github/index.ts";
-import { hostReach } from "./workspace/index.ts";
+import { CountersignError, createRedactor, late, type Redactor, type Requester } from "./domain/index.ts";
 
 const root = join(import.meta.dirname, "..");
 const appFile = join(root, "app.yml");
@@ -110,8 +107,9 @@ function serverOf(baseUrl: string): Model["modelServer"] {
   return { address: hostname, port: Number(port || (protocol === "https:" ? 443 : 80)) };
 }
 
-function createModel({ redactor }: Pick<CountersignDeps, "redactor">, config: Config): Model {
+async function createModel({ redactor }: Pick<CountersignDeps, "redactor">, config: Config): Promise<Model> {
   const { baseUrl, apiKey, name } = requireModel(config);
+  const { createOpenAiModel, defaultSilenceMs } = await import("./agent/index.ts");
   const options = { baseUrl, apiKey: apiKey?.reveal() ?? null, model: name, silenceMs: defaultSilenceMs };
   return {
     model: createOpenAiModel({ clock, randomBytes, delay, redactor }, options),
@@ -120,26 +118,33 @@ function createModel({ redactor }: Pick<CountersignDeps, "redactor">, config: Co
   };
 }
 
-const settingsOf = (config: Config) => ({
-  ...config,
-  databaseUrl: config.databaseUrl?.reveal() ?? null,
-  setupNetwork: { reach: hostReach, packageManagers: config.packageManagers },
-});
+const settingsOf = (config: Config) => ({ ...config, databaseUrl: config.databaseUrl?.reveal() ?? null });
 
-function startService(
+/** The same for who starts sandboxes. */
+async function sandboxSettingsOf(config: Config) {
+  const { hostReach } = await import("./workspace/index.ts");
+  return { ...settingsOf(config), setupNetwork: { reach: hostReach, packageManagers: config.packageManagers } };
+}
+
+/** The same for who does runs. Rejects with `CONFIG_INVALID` before anything of them is loaded. */
+async function runSettingsOf(deps: CountersignDeps, config: Config) {
+  const model = await createModel(deps, config);
+  return { ...(await sandboxSettingsOf(config)), ...model };
+}
+
+async function startService(
   deps: CountersignDeps,
   config: Config,
   onEvent: ServiceHooks["onEvent"],
   signal: AbortSignal,
 ): Promise<Service> {
-  const settings = { ...settingsOf(config), ...createModel(deps, config), ...config.server(), github: config.github() };
+  const settings = { ...(await runSettingsOf(deps, config)), ...config.server(), github: config.github() };
   const onTrouble = (line: string, error: unknown): void => deps.notice(`${line}: ${errorLine(error)}`);
   return openService(deps, settings, { onEvent, onTrouble }, signal);
 }
 
 function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, signal: AbortSignal): CliDeps {
   const deps = { clock, randomBytes, redactor, notice: (line: string) => terminal.err(`countersign: ${line}\n`) };
-  const settings = settingsOf(config);
   const github = {
     isConfigured: config.hasGithub(),
     settings: config.github,
@@ -153,21 +158,19 @@ function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, s
     version: (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version,
     folder: place.folder,
     requester: localRequester(),
-    openRecords: () => openRecords(deps, settings, signal),
+    openRecords: () => openRecords(deps, settingsOf(config), signal),
     policiesFolder: config.policiesFolder,
     openPublishing: async (address, hooks) => {
-      const publishing = {
-        ...createModel(deps, config),
-        github: config.githubApp(),
-        publicUrl: config.server().publicUrl,
-      };
-      return await openPublishing(deps, { ...settings, ...publishing }, { address, hooks }, signal);
+      const runs = await runSettingsOf(deps, config);
+      const publishing = { ...runs, github: config.githubApp(), publicUrl: config.server().publicUrl };
+      return await openPublishing(deps, publishing, { address, hooks }, signal);
     },
-    openRuns: async (hooks) => openRuns(deps, { ...settings, ...createModel(deps, config) }, hooks, signal),
-    examine: (parts, examineSignal) =>
-      examine(deps, { ...settings, createModel: () => createModel(deps, config), github }, parts, examineSignal),
-    // biome-ignore lint/suspicious/useAwait: what a bad configuration throws is a rejection
-    openService: async () => startService(deps, config, () => undefined, signal),
+    openRuns: async (hooks) => openRuns(deps, await runSettingsOf(deps, config), hooks, signal),
+    examine: async (parts, examineSignal) => {
+      const examined = { ...(await sandboxSettingsOf(config)), createModel: () => createModel(deps, config), github };
+      return await examine(deps, examined, parts, examineSignal);
+    },
+    openService: () => startService(deps, config, () => undefined, signal),
     demo: (request, onEvent) => demonstrate({ ...deps, onEvent }, config, request, signal),
     register: (request, onReady) => register({ redactor, onReady }, config, request, signal),
     bench: async (request, benchSignal) => {
@@ -176,7 +179,7 @@ function createCliDeps(config: Config, redactor: Redactor, terminal: Terminal, s
       const benchPlace = { home, policiesFolder, runUids, program: join(root, "bin", "countersign.mjs") };
       return runBench({ ...deps, progress: deps.notice }, benchPlace, request, benchSignal);
     },
-    toolSchemas,
+    toolSchemas: late(async () => (await import("./gateway/index.ts")).toolSchemas),
     schemasFolder: join(root, "tools_schemas"),
   };
 }
@@ -194,6 +197,7 @@ async function register(
 ): Promise<Registration> {
   const { host, port, webhookPath } = config.server();
   const { apiUrl, gitUrl } = config.githubPlace();
+  const { convertManifest } = await import("./github/index.ts");
   const deps = {
     randomBytes,
     convert: async (code: string, convertSignal: AbortSignal) => {

@@ -1,7 +1,7 @@
 import { openAppDeliveries } from "../github/index.ts";
 import { pruneDeliveries, redeliverMissed } from "../intake/index.ts";
 import { delay } from "./delay.ts";
-import type { Records } from "./open-runs.ts";
+import type { Records } from "./open-records.ts";
 import type { CountersignDeps } from "./settings.ts";
 
 type Asking = Pick<Records, "store" | "ledger"> & {

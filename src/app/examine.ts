@@ -16,13 +16,14 @@ import { probeSandbox, type SandboxCheck } from "../workspace/index.ts";
 import type { AppManifest } from "./app-manifest.ts";
 import { type Check, checkApp, checkWebhook } from "./examine-github.ts";
 import { checkSetupHosts } from "./examine-setup.ts";
-import { loadPolicySet, openRecords, type Records } from "./open-runs.ts";
+import { openRecords, type Records } from "./open-records.ts";
+import { loadPolicySet } from "./open-runs.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { probeOptionsOf, workspaceDepsOf } from "./workspace-hands.ts";
 
 export type ExamineSettings = CountersignSettings & {
-  /** Throws `CONFIG_INVALID` where no model is configured. */
-  readonly createModel: () => { readonly model: ModelClient; readonly modelName: string };
+  /** Rejects with `CONFIG_INVALID` where no model is configured. */
+  readonly createModel: () => Promise<{ readonly model: ModelClient; readonly modelName: string }>;
   readonly github: {
     /** Whether anything of GitHub's side is set or stored. */
     readonly isConfigured: boolean;
@@ -162,7 +163,7 @@ const probeTool = {
 
 /** One real completion that must come back as a tool call: without tool calls there is no work. */
 async function tryModel(deps: CountersignDeps, settings: ExamineSettings, signal: AbortSignal): Promise<string> {
-  const { model, modelName } = settings.createModel();
+  const { model, modelName } = await settings.createModel();
   const ours = (text: string) => untrusted(text, { kind: "settings" });
   const body = ours("Call the tool `report` with the word `ready`. Do nothing else.");
   const opening = openingMessages(deps, { title: ours("A trial"), body, request: null, verifyCommand: null });

@@ -5,15 +5,14 @@ import type { ModelClient } from "../agent/index.ts";
 import { newDecisionId, type RunId } from "../domain/index.ts";
 import { type Catalogue, createCatalogue, createSavedPages, type SavedPages } from "../gateway/index.ts";
 import type { Github } from "../github/index.ts";
+import { type SpanSenderSettings, startSpanSender } from "../ledger/index.ts";
 import {
-  type Keys,
-  type Ledger,
-  openKeys,
-  openLedger,
-  type SpanSenderSettings,
-  startSpanSender,
-} from "../ledger/index.ts";
-import { digestOperatorSettings, loadOperatorSettings, loadPolicies, type PolicyEngine } from "../policy/index.ts";
+  digestOperatorSettings,
+  loadOperatorSettings,
+  loadPolicies,
+  type OperatorSettings,
+  type PolicyEngine,
+} from "../policy/index.ts";
 import {
   type AskApproval,
   keepPolicySet,
@@ -22,48 +21,16 @@ import {
   type ServerPlace,
   settleInterrupted,
 } from "../run/index.ts";
-import {
-  makeHome,
-  openStore,
-  readEmbeddedPassword,
-  registerProcess,
-  type Store,
-  sweepAbandonedGroups,
-  sweepLeftovers,
-} from "../store/index.ts";
-import { describeRung, groupParents, requireSandbox } from "../workspace/index.ts";
+import { registerProcess, sweepAbandonedGroups, sweepLeftovers } from "../store/index.ts";
+import { describeRung, groupParents, type ProbeOptions, type Rung, requireSandbox } from "../workspace/index.ts";
 import { delay } from "./delay.ts";
 import { inHome } from "./in-home.ts";
+import { openRecords, type Records } from "./open-records.ts";
 import { openSpooledLedger } from "./open-spool.ts";
 import { requireRoomForRun } from "./outage-policy.ts";
 import { recordSettings } from "./record-settings.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 import { wantedRung, workspaceDepsOf, workspaceHands } from "./workspace-hands.ts";
-
-/** What is on record. */
-export type Records = AsyncDisposable & { readonly store: Store; readonly ledger: Ledger; readonly keys: Keys };
-
-/** Opens database, keys and ledger. Leaves nothing behind where it throws. */
-export function openRecords(
-  deps: CountersignDeps,
-  settings: CountersignSettings,
-  signal: AbortSignal,
-): Promise<Records> {
-  return inHome(settings.home, () => open(deps, settings, signal));
-}
-
-async function open(deps: CountersignDeps, settings: CountersignSettings, signal: AbortSignal): Promise<Records> {
-  await using undo = new AsyncDisposableStack();
-  const { home, databaseUrl } = settings;
-  for (const line of await sweepLeftovers(home)) deps.notice(line);
-  const store = undo.use(await openStore(deps, { databaseUrl, home, databaseUid: null }, signal));
-  await makeHome(home); // whoever comes first: run uids must be able to pass it (SEC-47)
-  if (store.kind === "embedded") deps.redactor.learn(await readEmbeddedPassword(home));
-  const keys = await openKeys(deps, join(home, "keys"));
-  const ledger = await openLedger({ ...deps, steadyClock: () => performance.now(), store, keys });
-  const close = undo.move();
-  return { store, ledger, keys, [Symbol.asyncDispose]: () => close.disposeAsync() };
-}
 
 /** What runs are done with, besides the records. */
 export type RunSettings = CountersignSettings & {
@@ -78,13 +45,16 @@ export type RunSettings = CountersignSettings & {
 
 export type RunHooks = { readonly onEvent: (event: RunEvent) => void; readonly askApproval: AskApproval | null };
 
+/** All that runs need, and a sandbox as theirs for a probe. */
+export type OpenedRuns = RunDeps & AsyncDisposable & { readonly probe: ProbeOptions };
+
 /** Opens all that a run needs, and settles the runs that an earlier process left behind. */
 export function openRuns(
   deps: CountersignDeps,
   settings: RunSettings,
   hooks: RunHooks,
   signal: AbortSignal,
-): Promise<RunDeps & AsyncDisposable> {
+): Promise<OpenedRuns> {
   return inHome(settings.home, () => openAll(deps, settings, hooks, signal));
 }
 
@@ -93,22 +63,18 @@ async function openAll(
   settings: RunSettings,
   hooks: RunHooks,
   signal: AbortSignal,
-): Promise<RunDeps & AsyncDisposable> {
+): Promise<OpenedRuns> {
   await using undo = new AsyncDisposableStack();
   const operator = await loadOperatorSettings(settings.policiesFolder);
   const catalogue = createCatalogue();
   const policies = await loadPolicySet(deps, settings, catalogue);
-  for (const line of await sweepLeftovers(settings.home)) deps.notice(line); // a killed run's sandbox may hold a user id
-  const wanted = { runUids: settings.runUids, ...wantedRung(operator) };
-  const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
-  await sweepAbandonedGroups(groupParents(rung)); // of any home: nothing that whoever starts here has to know
-  if (rung.name === "prlimit") deps.notice(describeRung(rung));
+  const rung = await openRung(deps, settings, operator, signal);
   // Copying tools and starting a database take a while each, and know nothing of each other.
   const [hands, records] = await Promise.allSettled([
     workspaceHands(deps, settings, { operator, rung }),
     openRecords(deps, settings, signal).then((opened) => undo.use(opened)),
   ]);
-  const workspace = settledValue(hands);
+  const { workspace, probe } = settledValue(hands);
   const { store, ledger: log, keys } = settledValue(records);
   const spooled = await openSpooledLedger({ ...deps, store, ledger: log }, join(settings.home, "spool"), undo);
   const runs: RunDeps = {
@@ -139,7 +105,22 @@ async function openAll(
   );
   for (const line of await settleInterrupted(runs, signal)) deps.notice(line);
   const close = undo.move();
-  return { ...runs, [Symbol.asyncDispose]: () => close.disposeAsync() };
+  return { ...runs, probe, [Symbol.asyncDispose]: () => close.disposeAsync() };
+}
+
+/** The rung of all sandboxes. What killed processes left is out of the way first: a sandbox of theirs may hold a user id. */
+async function openRung(
+  deps: CountersignDeps,
+  settings: CountersignSettings,
+  operator: OperatorSettings,
+  signal: AbortSignal,
+): Promise<Rung> {
+  for (const line of await sweepLeftovers(settings.home)) deps.notice(line);
+  const wanted = { runUids: settings.runUids, ...wantedRung(operator) };
+  const rung = await requireSandbox(workspaceDepsOf(deps, settings), wanted, signal);
+  await sweepAbandonedGroups(groupParents(rung)); // of any home: nothing that whoever starts here has to know
+  if (rung.name === "prlimit") deps.notice(describeRung(rung));
+  return rung;
 }
 
 function settledValue<Value>(settled: PromiseSettledResult<Value>): Value {

@@ -4,19 +4,20 @@ import { createCatalogue } from "../gateway/index.ts";
 import { type Github, openGithub } from "../github/index.ts";
 import { createIntake, type Intake, intakeTimes } from "../intake/index.ts";
 import { readSpools } from "../ledger/index.ts";
-import { digestOperatorSettings, loadOperatorSettings } from "../policy/index.ts";
+import { digestOperatorSettings, loadOperatorSettings, type OperatorSettings } from "../policy/index.ts";
 import { defaultLeaseTimes, type GithubRunDeps, type RunEvent, workOnJobs } from "../run/index.ts";
 import { type PageSettings, startPages } from "../web/index.ts";
 import { requireConfinement } from "../workspace/index.ts";
 import { askForMissed } from "./ask-for-missed.ts";
 import { delay } from "./delay.ts";
 import { requirePermissions } from "./examine-github.ts";
-import { loadPolicySet, openRecords, openRuns, type Records, type RunSettings } from "./open-runs.ts";
+import { openRecords, type Records } from "./open-records.ts";
+import { loadPolicySet, openRuns, type RunSettings } from "./open-runs.ts";
 import { freeBytes, leastFreeBytes, openOutagePolicy } from "./outage-policy.ts";
 import { recordService, recordSettings } from "./record-settings.ts";
 import type { CountersignDeps } from "./settings.ts";
 import { watchHealth } from "./watch-health.ts";
-import { probeOptionsOf, runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
+import { runsAtOnce, workspaceDepsOf } from "./workspace-hands.ts";
 
 /** The settings of the service, as plain values. */
 export type ServiceSettings = RunSettings & {
@@ -163,8 +164,7 @@ async function openPart(
   if (settings.role === "web") return { ...(await openRecords(deps, settings, signal)), runs: null };
   await using undo = new AsyncDisposableStack();
   const runs = undo.use(await openRuns(deps, settings, { onEvent: hooks.onEvent, askApproval: null }, signal));
-  const options = await probeOptionsOf(deps, settings, runs.operator);
-  await requireConfinement(workspaceDepsOf(deps, settings), options, signal);
+  await requireConfinement(workspaceDepsOf(deps, settings), runs.probe, signal);
   undo.move();
   return { ...runs, runs };
 }
@@ -203,12 +203,7 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   const { deps, records, github, hooks, app } = parts;
   const { store, ledger, keys } = records;
   const { github: place, webhookPath, port, host } = settings;
-  const operator = await loadOperatorSettings(settings.policiesFolder);
-  const operatorDigest = await digestOperatorSettings(settings.policiesFolder);
-  await recordSettings(
-    { ...deps, store, ledger },
-    { operatorDigest, policySetDigest: null, killSwitch: operator.killSwitch },
-  );
+  const operator = records.runs?.operator ?? (await openSettings(deps, settings, records));
   const secrets = [place.webhookSecret, ...(place.webhookSecretPrevious === null ? [] : [place.webhookSecretPrevious])];
   const readHere = () => readSpools(join(settings.home, "spool"));
   const health = undo.use(await watchHealth({ store, clock: deps.clock, readSpools: readHere }));
@@ -236,6 +231,19 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
   const heard = await intake.listen(port, host);
   undo.use(askForMissed({ deps, store, ledger, hooks }, settings.github));
   return heard;
+}
+
+/** The operator's settings, on record as `openRuns` has it, for a process without runs. */
+async function openSettings(
+  deps: CountersignDeps,
+  { policiesFolder }: ServiceSettings,
+  { store, ledger }: Records,
+): Promise<OperatorSettings> {
+  const operator = await loadOperatorSettings(policiesFolder);
+  const operatorDigest = await digestOperatorSettings(policiesFolder);
+  const found = { operatorDigest, policySetDigest: null, killSwitch: operator.killSwitch };
+  await recordSettings({ ...deps, store, ledger }, found);
+  return operator;
 }
 
 /** The pages, where they are wanted. A port that others have is no fault as long as no token says that pages are meant. */

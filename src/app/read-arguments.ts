@@ -1,6 +1,6 @@
 import type { ActionId } from "../domain/index.ts";
 import { readActionTexts } from "../ledger/index.ts";
-import { openRecords } from "./open-runs.ts";
+import { openRecords } from "./open-records.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 
 /** The validated arguments of an action, as they were hashed, beside a service that runs; null: none, or erased. */

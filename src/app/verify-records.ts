@@ -1,5 +1,5 @@
 import { type Verification, verifyStored } from "../ledger/index.ts";
-import { openRecords } from "./open-runs.ts";
+import { openRecords } from "./open-records.ts";
 import type { CountersignDeps, CountersignSettings } from "./settings.ts";
 
 /** Reads and verifies the whole ledger, beside a service that runs on it. */

@@ -36,12 +36,14 @@ export const workspaceDepsOf = (deps: CountersignDeps, { home, searchPath }: Cou
   randomBytes: deps.randomBytes,
 });
 
-/** The hands of the workspace room with the operator's settings closed over. */
+type Chosen = { readonly operator: OperatorSettings; readonly rung: Rung };
+
+/** The hands of the workspace room with the operator's settings closed over, and a sandbox as theirs for a probe. */
 export async function workspaceHands(
   deps: CountersignDeps,
   settings: CountersignSettings,
-  { operator, rung }: { readonly operator: OperatorSettings; readonly rung: Rung },
-): Promise<WorkspaceHands> {
+  { operator, rung }: Chosen,
+): Promise<{ readonly workspace: WorkspaceHands; readonly probe: ProbeOptions }> {
   const { runUids, home } = settings;
   const workspaceDeps = workspaceDepsOf(deps, settings);
   const { sandbox } = operator;
@@ -57,7 +59,7 @@ export async function workspaceHands(
     isWarned ||= kind === "copy";
   };
   const setup = setupOptions(workspaceDeps, settings, operator);
-  return {
+  const hands: WorkspaceHands = {
     rung: rung.name,
     openBase: (source, signal) => inHome(home, () => openBase(workspaceDeps, source, limits, signal)),
     reopenBase: (repositoryId, commitSha) =>
@@ -80,6 +82,7 @@ export async function workspaceHands(
       return workspace;
     },
   };
+  return { workspace: hands, probe: { runUids, toolsFolder, ...sandboxInputsOf(sandbox), confinement } };
 }
 
 /** What the operator adds to every sandbox. */

@@ -113,7 +113,7 @@ export type CliDeps = {
     signal: AbortSignal,
   ) => Promise<{ readonly json: JsonObject; readonly ok: boolean }>;
   /** Text of each file of `tools_schemas/`, by name. */
-  readonly toolSchemas: () => ReadonlyMap<string, string>;
+  readonly toolSchemas: () => Promise<ReadonlyMap<string, string>>;
   readonly schemasFolder: string;
 };
 

@@ -4,17 +4,20 @@ import type { Command } from "commander";
 import {
   CountersignError,
   canonicalBytes,
+  late,
   parseRunId,
   parseStrictJson,
   parseTraceId,
   type RunId,
   type TraceId,
 } from "../domain/index.ts";
-import { type ActionFilter, type FoundAction, type FoundActions, findActions } from "../ledger/index.ts";
+import type { ActionFilter, FoundAction, FoundActions } from "../ledger/index.ts";
 import { allowedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
 import { sinceForms, sinceMsOf } from "./since.ts";
 import { plain, table } from "./terminal.ts";
+
+const findActions = late(async () => (await import("../ledger/index.ts")).findActions);
 
 type FindOptions = {
   readonly run?: string;

@@ -1,7 +1,10 @@
 import type { Command } from "commander";
-import { pause, resume } from "../run/index.ts";
+import { late } from "../domain/index.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
 import { plain } from "./terminal.ts";
+
+const pause = late(async () => (await import("../run/index.ts")).pause);
+const resume = late(async () => (await import("../run/index.ts")).resume);
 
 type JsonOption = { readonly json?: true };
 

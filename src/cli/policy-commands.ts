@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { createCatalogue } from "../gateway/index.ts";
-import { loadOperatorSettings, reachOf, readPolicyCases, runPolicyCases } from "../policy/index.ts";
-import { type CliDeps, printJson } from "./cli-deps.ts";
-import { loadSet } from "./load-set.ts";
-import { addReplayCommands } from "./policy-replay.ts";
-import { casesJson, casesText, reachJson, reachText } from "./policy-view.ts";
-import { plain } from "./terminal.ts";
+import { late } from "../domain/index.ts";
+import type { CliDeps } from "./cli-deps.ts";
+import { sinceForms } from "./since.ts";
+
+const check = late(async () => (await import("./policy-check.ts")).check);
+const test = late(async () => (await import("./policy-check.ts")).test);
+const explain = late(async () => (await import("./policy-replay.ts")).explain);
+const replay = late(async () => (await import("./policy-replay.ts")).replay);
 
 type JsonOption = { readonly json?: true };
 
@@ -36,23 +37,21 @@ export function addPolicyCommands(program: Command, deps: CliDeps, finish: (exit
 const folderOf = (deps: CliDeps, folder: string | undefined): string =>
   folder === undefined ? deps.policiesFolder : resolve(deps.folder, folder);
 
-async function check(deps: CliDeps, folder: string, isJson: boolean): Promise<number> {
-  const engine = await loadSet(deps, folder);
-  await loadOperatorSettings(folder);
-  const reach = reachOf(engine, [...createCatalogue().values()]);
-  if (isJson) printJson(deps.terminal, reachJson(engine, reach));
-  else
-    deps.terminal.out(
-      plain(`${engine.policyIds.length} policies in ${folder}, ${engine.engineVersion}\n${reachText(reach)}`),
+function addReplayCommands(policy: Command, deps: CliDeps, finish: (exitCode: number) => void): void {
+  policy
+    .command("explain <action>")
+    .description(
+      "make the recorded decision on an action again, and say by which policies; exit 1 if the answer is another",
+    )
+    .option("--json", "print one JSON object")
+    .action(async (action: string, options: JsonOption) => finish(await explain(deps, action, options.json === true)));
+  policy
+    .command("replay")
+    .description("make all recorded decisions again; exit 1 if one has another answer")
+    .requiredOption("--since <time>", `decided since: ${sinceForms}`)
+    .option("--with <folder>", "show instead which decisions the policies of this folder would change")
+    .option("--json", "print one JSON object")
+    .action(async (options: JsonOption & { readonly since: string; readonly with?: string }) =>
+      finish(await replay(deps, options)),
     );
-  return reach.detours.some(({ acceptedBy }) => acceptedBy === null) ? 1 : 0;
-}
-
-async function test(deps: CliDeps, folder: string, isJson: boolean): Promise<number> {
-  const engine = await loadSet(deps, folder);
-  const cases = await readPolicyCases(folder);
-  const report = runPolicyCases(engine, cases);
-  if (isJson) printJson(deps.terminal, casesJson(cases, report));
-  else deps.terminal.out(plain(casesText(cases, report)));
-  return report.differences.length === 0 ? 0 : 1;
 }

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
 import { CountersignError, type JsonObject, parseActionId } from "../domain/index.ts";
 import { createCatalogue } from "../gateway/index.ts";
 import { type RecordedDecision, readActionEntries, readDecisionsOn, readDecisionsSince } from "../ledger/index.ts";
@@ -8,34 +7,15 @@ import { type Answer, createReplay, type Replay, type Replayed, recordedAnswer }
 import { type CliDeps, printJson, type Records } from "./cli-deps.ts";
 import { explanationJson, explanationText } from "./explain-view.ts";
 import { loadSet, policyDepsOf } from "./load-set.ts";
-import { sinceForms, sinceMsOf } from "./since.ts";
+import { sinceMsOf } from "./since.ts";
 import { inLine, plain } from "./terminal.ts";
 
 type JsonOption = { readonly json?: true };
 
-export function addReplayCommands(policy: Command, deps: CliDeps, finish: (exitCode: number) => void): void {
-  policy
-    .command("explain <action>")
-    .description(
-      "make the recorded decision on an action again, and say by which policies; exit 1 if the answer is another",
-    )
-    .option("--json", "print one JSON object")
-    .action(async (action: string, options: JsonOption) => finish(await explain(deps, action, options.json === true)));
-  policy
-    .command("replay")
-    .description("make all recorded decisions again; exit 1 if one has another answer")
-    .requiredOption("--since <time>", `decided since: ${sinceForms}`)
-    .option("--with <folder>", "show instead which decisions the policies of this folder would change")
-    .option("--json", "print one JSON object")
-    .action(async (options: JsonOption & { readonly since: string; readonly with?: string }) =>
-      finish(await replay(deps, options)),
-    );
-}
-
 const replayOf = (deps: CliDeps, records: Records): Replay =>
   createReplay({ ...records, catalogue: createCatalogue(), policies: policyDepsOf(deps) });
 
-async function explain(deps: CliDeps, text: string, isJson: boolean): Promise<number> {
+export async function explain(deps: CliDeps, text: string, isJson: boolean): Promise<number> {
   await using records = await deps.openRecords();
   const actionId = parseActionId(text);
   const entries = actionId === null ? [] : await readActionEntries(records.store, actionId);
@@ -63,7 +43,7 @@ const noDecision = "nothing was decided on this action: it ended before any poli
 type Counts = Record<Replayed["kind"], number>;
 type Difference = { readonly recorded: RecordedDecision; readonly now: Answer | null; readonly why: string };
 
-async function replay(
+export async function replay(
   deps: CliDeps,
   { since, with: folder, json }: JsonOption & { readonly since: string; readonly with?: string },
 ): Promise<number> {

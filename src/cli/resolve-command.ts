@@ -1,7 +1,8 @@
 import type { Command } from "commander";
-import { CountersignError, cutRedacted, parseActionId } from "../domain/index.ts";
-import { resolveByPerson } from "../gateway/index.ts";
+import { CountersignError, cutRedacted, late, parseActionId } from "../domain/index.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
+
+const resolveByPerson = late(async () => (await import("../gateway/index.ts")).resolveByPerson);
 
 type ResolveOptions = {
   readonly done?: true;

@@ -1,11 +1,14 @@
 import type { Command } from "commander";
-import { CountersignError, parseRunId, type RunId } from "../domain/index.ts";
-import { listRuns, readRunTexts, showRun } from "../ledger/index.ts";
-import { requestStop } from "../run/index.ts";
+import { CountersignError, late, parseRunId, type RunId } from "../domain/index.ts";
 import { auditedText } from "./audited-view.ts";
 import { type CliDeps, printJson } from "./cli-deps.ts";
 import { patchText } from "./patch-text.ts";
 import { indented, inLine, plain, table } from "./terminal.ts";
+
+const listRuns = late(async () => (await import("../ledger/index.ts")).listRuns);
+const readRunTexts = late(async () => (await import("../ledger/index.ts")).readRunTexts);
+const showRun = late(async () => (await import("../ledger/index.ts")).showRun);
+const requestStop = late(async () => (await import("../run/index.ts")).requestStop);
 
 const runsListed = 50;
 

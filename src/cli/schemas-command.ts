@@ -8,7 +8,7 @@ export function addSchemasCommand(program: Command, deps: CliDeps): void {
     .command("schemas")
     .description("write the JSON schemas of all tools to `tools_schemas/`")
     .action(async () => {
-      const schemas = deps.toolSchemas();
+      const schemas = await deps.toolSchemas();
       await mkdir(deps.schemasFolder, { recursive: true });
       for (const [name, text] of schemas) await writeFile(join(deps.schemasFolder, name), text);
       deps.terminal.out(`${schemas.size} schemas written to ${deps.schemasFolder}\n`);

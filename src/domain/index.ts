@@ -102,6 +102,7 @@ export {
 } from "./json.ts";
 export { parseStrictJson } from "./json-text.ts";
 export { canonicalBytes, checkPlainValue } from "./json-value.ts";
+export { late } from "./late.ts";
 export {
   type Actor,
   type Checkpoint,

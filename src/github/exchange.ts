@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { Octokit } from "@octokit/core";
+import type { Octokit } from "@octokit/core";
 import type { Secret } from "../domain/index.ts";
 import type { GithubDeps } from "./github.ts";
 
@@ -98,11 +98,17 @@ export function createExchange(
   settings: { readonly apiUrl: string; readonly timeoutMs: number },
 ): Exchange {
   listenForConnectErrors();
-  const octokit = new Octokit({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
+  let opened: Promise<Octokit> | null = null;
+  const open = async (): Promise<Octokit> => {
+    const { Octokit: Client } = await import("@octokit/core"); // a run without an App never speaks to GitHub
+    return new Client({ baseUrl: settings.apiUrl, userAgent: "countersign", log: quiet });
+  };
 
   async function exchange(request: ApiRequest, authorization: Secret | null, given: AbortSignal): Promise<Exchanged> {
     const timeout = (deps.timeoutSignal ?? AbortSignal.timeout)(settings.timeoutMs);
     try {
+      opened ??= open();
+      const octokit = await opened;
       const response: unknown = await octokit.request({
         ...request.parameters,
         method: request.method,

@@ -1,7 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { createAppAuth } from "@octokit/auth-app";
 import { z } from "zod";
-import { type Clock, CountersignError, isCountersignError, Secret } from "../domain/index.ts";
+import { type Clock, CountersignError, isCountersignError, late, Secret } from "../domain/index.ts";
 import type { RepositoryPlace } from "./facts.ts";
 import { type Credential, type ReadDeps, readAnswer } from "./read.ts";
 
@@ -53,11 +52,14 @@ export function appCredential(clock: Clock, appId: number, privateKey: Secret): 
     key ??= parseKey(privateKey);
     return signedWord(appId, key, clock());
   };
-  const auth = createAppAuth({ appId, createJwt });
+  const auth = late(async () => {
+    const { createAppAuth } = await import("@octokit/auth-app");
+    return () => createAppAuth({ appId, createJwt })({ type: "app" });
+  });
   return {
     authorization: async () => {
       // What it says of a bad key may quote the key.
-      const signed = await auth({ type: "app" }).catch(() => null);
+      const signed = await auth().catch(() => null);
       if (signed !== null) return new Secret(`bearer ${signed.token}`);
       throw new CountersignError("GITHUB_UNAUTHORIZED", "the App's private key can't sign");
     },

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
 import path from "node:path";
 import { z } from "zod";
-import { CountersignError, isHostName, isSecretName } from "../domain/index.ts";
+import { CountersignError, isHostName, isSecretName, parseStrictJson } from "../domain/index.ts";
 import { describeIssue } from "./describe-issue.ts";
 import { parseStrictYaml } from "./strict-yaml.ts";
 
@@ -302,8 +302,9 @@ export function parseOperatorSettings(text: string, file: string): OperatorSetti
   throw invalid(file, lines.join("; "));
 }
 
-/** JSON has one place for each key: a second one would silently win. JSON is YAML, whose reader tells. */
+/** JSON has one place for each key: a second one would silently win. JSON is YAML, whose reader tells where it stands. */
 function parseJson(text: string, file: string): unknown {
+  if (parseStrictJson(text).kind === "value") return JSON.parse(text);
   const doubled = parseStrictYaml(text);
   try {
     const value: unknown = JSON.parse(text);

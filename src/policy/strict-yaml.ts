@@ -1,15 +1,8 @@
-import {
-  type CST,
-  type Document,
-  type DocumentOptions,
-  isMap,
-  isNode,
-  LineCounter,
-  type ParseOptions,
-  Parser,
-  parseDocument,
-  type SchemaOptions,
-} from "yaml";
+import { createRequire } from "node:module";
+import type * as Yaml from "yaml";
+
+/** Loaded with the first text: most starts meet none. */
+const yaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /** Why a text is no settings file, and where: line and column from 1. */
 export type YamlProblem = { readonly line: number; readonly column: number; readonly reason: string };
@@ -34,7 +27,7 @@ const closedTokens: Readonly<Record<string, string>> = {
 const mostTokens = 5_000;
 
 /** The first token of a kind that a settings file may not have, found in the syntax tree, so that nothing was resolved yet. */
-function findClosedToken(tree: readonly CST.Token[]): { offset: number; reason: string } | null {
+function findClosedToken(tree: readonly Yaml.CST.Token[]): { offset: number; reason: string } | null {
   let tokenCount = 0;
   for (const { type, offset } of tokensOf(tree)) {
     const reason = closedTokens[type];
@@ -46,12 +39,12 @@ function findClosedToken(tree: readonly CST.Token[]): { offset: number; reason: 
 }
 
 /** In the order of the text, without recursion. */
-function* tokensOf(tree: readonly CST.Token[]): Generator<{ type: string; offset: number }> {
+function* tokensOf(tree: readonly Yaml.CST.Token[]): Generator<{ type: string; offset: number }> {
   const open: unknown[] = [...tree].reverse();
   while (open.length > 0) {
     const value = open.pop();
     if (typeof value !== "object" || value === null) continue;
-    const { type, offset = 0 } = value as Partial<CST.SourceToken>;
+    const { type, offset = 0 } = value as Partial<Yaml.CST.SourceToken>;
     if (typeof type === "string") yield { type, offset };
     open.push(...Object.values(value).reverse());
   }
@@ -75,6 +68,7 @@ function isTooDeep(text: string): boolean {
  * Never throws and never runs anything that stands in the text.
  */
 export function parseStrictYaml(text: string): StrictYaml {
+  const { LineCounter, Parser, parseDocument } = yaml();
   const lines = new LineCounter();
   const refuse = (offset: number, reason: string): StrictYaml => {
     const { line, col } = lines.linePos(offset);
@@ -98,7 +92,7 @@ export function parseStrictYaml(text: string): StrictYaml {
   }
 }
 
-const parseOptions: ParseOptions & DocumentOptions & SchemaOptions = {
+const parseOptions: Yaml.ParseOptions & Yaml.DocumentOptions & Yaml.SchemaOptions = {
   version: "1.2",
   schema: "core",
   merge: false,
@@ -107,7 +101,8 @@ const parseOptions: ParseOptions & DocumentOptions & SchemaOptions = {
   prettyErrors: false,
 };
 
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
+function lineOf(document: Yaml.Document, lines: Yaml.LineCounter, path: readonly PropertyKey[]): number {
+  const { isMap, isNode } = yaml();
   for (let length = path.length; length > 0; length -= 1) {
     const place = path.slice(0, length);
     const parent = place.length === 1 ? document.contents : document.getIn(place.slice(0, -1), true);

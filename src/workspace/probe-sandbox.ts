@@ -19,7 +19,7 @@ import { runInSandbox } from "./sandbox.ts";
 import { makeFolderWith, makeSandboxFolders, writeProgram } from "./sandbox-place.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { refuseUnreachable, serviceFolder } from "./service-folder.ts";
-import { readResults, systemCallProgram } from "./system-call-program.ts";
+import { type RawCall, readResults, systemCallProgram } from "./system-call-program.ts";
 
 /** One thing tried for real. `remedy` says what to do where it does not hold. */
 export type SandboxCheck = {
@@ -129,52 +129,70 @@ async function tryAll(
   canary: string,
   listeners: ProbeListeners,
 ): Promise<readonly SandboxCheck[]> {
-  const seen = await tryScript(probe, canary, listeners);
+  const { seen, calls, foreign } = await tryFiltered(probe, canary, listeners);
   // Among the host's processes a sandbox never comes to an end by itself: each further one would take its whole time.
-  if (seen.some(({ name, ok }) => name === "pid_namespace" && !ok)) return seen;
-  const unfiltered = { ...probe, place: { ...probe.place, seccompFilter: null } };
-  const confinement = [
-    ...seen,
-    ...(await tryCalls(probe, callBarriers, listeners)),
-    ...(await tryCalls(unfiltered, unfilteredBarriers, listeners)),
-    await tryForeignArchitecture(probe),
-  ];
+  if (seen.some(({ name, ok }) => name === "pid_namespace" && !ok)) return [...seen, ...calls, foreign];
+  const confinement = [...seen, ...calls, ...(await tryUnfiltered(probe, listeners)), foreign];
   if (part === "confinement") return confinement;
   const runScript = (script: string) => probe.run(probe.place, { kind: "shell", script });
   const runtimes = await listRuntimes(runScript);
   return [...confinement, await tryTimeLimit(probe), { name: "runtimes", ok: true, detail: runtimes, remedy: "" }];
 }
 
-async function tryScript(
-  { place, run }: Probe,
-  canary: string,
-  { tcpPort, udpPort }: ProbeListeners,
-): Promise<readonly SandboxCheck[]> {
+type Filtered = {
+  readonly seen: readonly SandboxCheck[];
+  readonly calls: readonly SandboxCheck[];
+  readonly foreign: SandboxCheck;
+};
+
+/** SEC-51: a call by the gate of 32-bit programs ends the process. A kernel without that gate ends it too. */
+const foreignArchitecture = { name: "foreign_architecture", remedy: remedies.filter };
+const foreignCall: RawCall = { gate: "i386", number: 20, args: [] }; // getpid
+
+/** In one sandbox as every command's: what a script sees, what becomes of a foreign call, and last what each call is answered. */
+async function tryFiltered({ place, run }: Probe, canary: string, listeners: ProbeListeners): Promise<Filtered> {
+  const { tcpPort, udpPort } = listeners;
   const links = namespaceKinds.map((kind) => [kind, readlinkSync(`/proc/self/ns/${kind}`)] as const);
-  const script = probeScript({
-    canary,
-    tcpPort,
-    udpPort,
-    hostNamespaces: Object.fromEntries(links),
-    environment: place.environment,
-  });
-  const { output } = await run(place, { kind: "shell", script });
-  const lines = Buffer.from(output)
-    .toString("utf8")
-    .matchAll(/^(\S+)\t(holds|open)\t(.*)$/gm);
+  const { environment, generatedFolder } = place;
+  const wanted = callsOf(callBarriers, listeners);
+  const foreign = writeProgram(generatedFolder, "foreign", systemCallProgram([foreignCall]));
+  const calls = writeProgram(generatedFolder, "calls", systemCallProgram(wanted));
+  const script = `${probeScript({ canary, tcpPort, udpPort, hostNamespaces: Object.fromEntries(links), environment })}
+${foreign}
+ended=$?
+[ $ended -gt 128 ] && state=holds || state=open
+printf '${foreignArchitecture.name}\\t%s\\tended with %s\\n\\0' $state $ended
+exec ${calls}
+`;
+  const output = Buffer.from((await run(place, { kind: "shell", script })).output);
+  const end = output.indexOf(0); // no text of a shell holds one
+  const text = (end === -1 ? output : output.subarray(0, end)).toString("utf8");
+  const lines = text.matchAll(/^(\S+)\t(holds|open)\t(.*)$/gm);
   const said = new Map(Array.from(lines, ([, name, state, detail = ""]) => [name, { ok: state === "holds", detail }]));
-  return barriers.map(({ name, remedy }) => checkOf({ name, remedy }, said.get(name)));
+  return {
+    seen: barriers.map((barrier) => checkOf(barrier, said.get(barrier.name))),
+    calls: judgeCalls(
+      callBarriers,
+      listeners,
+      end === -1 ? null : readResults(output.subarray(end + 1), wanted.length),
+    ),
+    foreign: checkOf(foreignArchitecture, said.get(foreignArchitecture.name)),
+  };
 }
 
-/** All barriers of the kind in one program. */
-async function tryCalls(
-  { place, run }: Probe,
+/** What must hold in a sandbox without the filter too, in one program. */
+async function tryUnfiltered({ place, run }: Probe, listeners: ProbeListeners): Promise<readonly SandboxCheck[]> {
+  const wanted = callsOf(unfilteredBarriers, listeners);
+  const argv = [writeProgram(place.generatedFolder, "calls", systemCallProgram(wanted))];
+  const { output } = await run({ ...place, seccompFilter: null }, { kind: "argv", argv });
+  return judgeCalls(unfilteredBarriers, listeners, readResults(output, wanted.length));
+}
+
+function judgeCalls(
   tried: readonly CallBarrier[],
   aims: ProbeListeners,
-): Promise<readonly SandboxCheck[]> {
-  const calls = callsOf(tried, aims);
-  const argv = [writeProgram(place.generatedFolder, "calls", systemCallProgram(calls))];
-  const results = readResults((await run(place, { kind: "argv", argv })).output, calls.length);
+  results: readonly number[] | null,
+): readonly SandboxCheck[] {
   let next = 0;
   return tried.map((barrier) => {
     const first = next;
@@ -191,15 +209,6 @@ function checkOf(
 ): SandboxCheck {
   const { ok, detail } = answer ?? { ok: false, detail: "the probe did not get that far" };
   return { name, ok, detail, remedy: ok ? "" : remedy };
-}
-
-/** SEC-51: a call by the gate of 32-bit programs ends the process. A kernel without that gate ends it too. */
-async function tryForeignArchitecture({ place, run }: Probe): Promise<SandboxCheck> {
-  const program = systemCallProgram([{ gate: "i386", number: 20, args: [] }]); // getpid
-  const argv = [writeProgram(place.generatedFolder, "foreign", program)];
-  const { exitCode } = await run(place, { kind: "argv", argv });
-  const name = "foreign_architecture";
-  return checkOf({ name, remedy: remedies.filter }, { ok: (exitCode ?? 0) > 128, detail: `ended with ${exitCode}` });
 }
 
 /** A command that ignores TERM and leaves a daemon: both must be gone at the time limit. */

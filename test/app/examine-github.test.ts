@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type AppManifest, checkApp, checkWebhook, readAppManifest, requirePermissions } from "../../src/app/index.ts";
+import { type AppManifest, readAppManifest } from "../../src/app/app-manifest.ts";
+import { checkApp, checkWebhook, requirePermissions } from "../../src/app/examine-github.ts";
 import { neededPermissions } from "../../src/github/index.ts";
 
 const manifest: AppManifest = await readAppManifest(join(import.meta.dirname, "../../app.yml"));

@@ -12,7 +12,7 @@ function answered(line: string) {
     asked.push(text);
     return Promise.resolve(line);
   };
-  const askApproval = createAskApproval({ ask, redact } as Terminal);
+  const askApproval = createAskApproval({ ask, redact } as unknown as Terminal);
   const question = {
     approvalId: "apr_1",
     parsed: { action: { name: "create_file" }, arguments: { path: "package.json" } },
@@ -38,7 +38,7 @@ describe("an answer at the terminal (AUD-28)", () => {
   });
 
   it("is asked for nowhere where nobody can answer", () => {
-    expect(createAskApproval({ ask: null } as Terminal)).toBeNull();
+    expect(createAskApproval({ ask: null } as unknown as Terminal)).toBeNull();
   });
 });
 
