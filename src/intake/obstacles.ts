@@ -1,5 +1,5 @@
 import type { DeliveryCode, RunId } from "../domain/index.ts";
-import type { Store, Transaction } from "../store/index.ts";
+import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import { keptMs } from "./prune-deliveries.ts";
 import { reachedCap } from "./reached-cap.ts";
@@ -36,7 +36,7 @@ export function obstacleInPayload(
  */
 export async function obstacleInStore(
   deps: Pick<AcceptDeps, "operator" | "clock">,
-  db: Store["db"] | Transaction,
+  db: Pick<Transaction, "selectFrom">,
   ask: Ask,
 ): Promise<Obstacle | null> {
   const facts = await readFacts(deps, db, ask);

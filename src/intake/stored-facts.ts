@@ -1,6 +1,5 @@
-import { sql } from "kysely";
-import type { RunId } from "../domain/index.ts";
-import { orUnreadable, type Store, type Transaction } from "../store/index.ts";
+import type { Conclusion, RunId } from "../domain/index.ts";
+import { orUnreadable, type Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Ask } from "./reading.ts";
 
@@ -26,70 +25,125 @@ export type StoredFacts = {
   readonly lastEnds: { readonly count: number; readonly haveAllFailed: boolean; readonly newestAt: string | null };
 };
 
-type Row = Pick<StoredFacts, "isPaused" | "isStopped" | "liveRunId"> & {
-  readonly made: readonly [number, number, number, number, number, number];
-  readonly spentTokens: string;
-  readonly endCount: number;
-  readonly haveAllFailed: boolean | null;
-  readonly newestEndAt: string | null;
-};
+type Reader = Pick<Transaction, "selectFrom">;
 
 /** One statement, since it is asked while the ledger's lock is held. Throws `KILL_SWITCH_UNREADABLE`. */
 export async function readFacts(
   { operator, clock }: Pick<AcceptDeps, "operator" | "clock">,
-  db: Store["db"] | Transaction,
-  { installationId, repository, item, sender, at }: Ask,
+  db: Reader,
+  ask: Ask,
 ): Promise<StoredFacts> {
-  const repositoryId = String(repository.id);
-  const senderId = String(sender.id);
-  const [hourAgo, dayAgo] = [hourMs, dayMs].map((ago) => new Date(clock() - ago).toISOString());
-  // Times have whole seconds: what happened in the same one may have come after, and stopping is the safe side (GH-13).
-  const since = new Date(Math.floor(Date.parse(at ?? "") / 1000) * 1000).toISOString();
-  const { made, ...row } = await orUnreadable(async () => {
-    const { rows } = await sql<Row>`
-      select service.paused as "isPaused",
-        exists (select from deliveries where stop_at >= ${since} and (
-          (repository_id = ${repositoryId} and item_number = ${item.number})
-          or stop_repository_ids @> ${JSON.stringify([repositoryId])}::jsonb
-          or (installation_id = ${installationId} and item_number is null))) as "isStopped",
-        (select run_id from runs where repository_id = ${repositoryId} and issue_number = ${item.number}
-          and status <> 'completed' limit 1) as "liveRunId",
-        made.counts as made,
-        (select coalesce(sum(coalesce(used_tokens,
-            (limits ->> 'inputTokens')::bigint + (limits ->> 'outputTokens')::bigint)), 0)
-          from runs where started_at > ${dayAgo}) as "spentTokens",
-        ended.count as "endCount", ended.have_failed as "haveAllFailed", ended.newest_at as "newestEndAt"
-      from service_state service, lateral (
-        select json_build_array(
-          count(*) filter (where of_issue and is_new), count(*) filter (where of_issue),
-          count(*) filter (where of_repository and is_new), count(*) filter (where of_repository),
-          count(*) filter (where of_sender and is_new), count(*) filter (where of_sender)) as counts
-        from (
-          select started_at > ${hourAgo} as is_new, repository_id = ${repositoryId} as of_repository,
-            repository_id = ${repositoryId} and issue_number is not distinct from ${item.number} as of_issue,
-            requester_id = ${senderId} as of_sender
-          from runs where started_at > ${dayAgo}
-            and (repository_id = ${repositoryId} or requester_id = ${senderId})
-        ) run
-      ) made, lateral (
-        select count(*), bool_and(conclusion in ('failure', 'timed_out')) as have_failed, max(completed_at) as newest_at
-        from (
-          select conclusion, completed_at from runs
-          where repository_id = ${repositoryId} and status = 'completed' and conclusion <> 'cancelled'
-          order by completed_at desc limit ${operator.caps.failuresPerRepository.inARow}
-        ) run
-      ) ended`.execute(db);
-    return rows[0];
-  });
-  const [issueHour, issueDay, repositoryHour, repositoryDay, senderHour, senderDay] = made;
+  const hourAgo = new Date(clock() - hourMs).toISOString();
+  const dayAgo = new Date(clock() - dayMs).toISOString();
+  const repositoryId = String(ask.repository.id);
+  const row = await orUnreadable(() =>
+    db
+      .selectFrom("service_state")
+      .crossJoin(madeRuns(db, ask, { hourAgo, dayAgo }).as("made"))
+      .crossJoin(spentTokens(db, dayAgo).as("spent"))
+      .crossJoin(lastEnds(db, repositoryId, operator.caps.failuresPerRepository.inARow).as("ended"))
+      .select(({ selectFrom, exists }) => [
+        "paused",
+        exists(laterStop(db, ask)).as("isStopped"),
+        selectFrom("runs")
+          .select("run_id")
+          .where("repository_id", "=", repositoryId)
+          .where("issue_number", "=", ask.item.number)
+          .where("status", "!=", "completed")
+          .limit(1)
+          .as("liveRunId"),
+      ])
+      .selectAll(["made", "spent", "ended"])
+      .executeTakeFirst(),
+  );
   return {
-    isPaused: row.isPaused,
-    isStopped: row.isStopped,
+    isPaused: row.paused,
+    isStopped: row.isStopped === true,
     liveRunId: row.liveRunId,
-    ofIssue: { hour: issueHour, day: issueDay },
-    ofRepository: { hour: repositoryHour, day: repositoryDay },
-    ofSender: { hour: senderHour, day: senderDay },
-    spentTokens: Number(row.spentTokens),
-    lastEnds: { count: row.endCount, haveAllFailed: row.haveAllFailed === true, newestAt: row.newestEndAt },
+    ofIssue: { hour: row.issueHour, day: row.issueDay },
+    ofRepository: { hour: row.repositoryHour, day: row.repositoryDay },
+    ofSender: { hour: row.senderHour, day: row.senderDay },
+    spentTokens: Number(row.tokens ?? 0),
+    lastEnds: { count: row.endCount, haveAllFailed: row.failedCount === row.endCount, newestAt: row.newestEndAt },
   };
+}
+
+function laterStop(db: Reader, { installationId, repository, item, at }: Ask) {
+  const repositoryId = String(repository.id);
+  // Times have whole seconds: what happened in the same one may have come after, and stopping is the safe side (GH-13).
+  const from = new Date(Math.floor(Date.parse(at ?? "") / 1000) * 1000).toISOString();
+  return db
+    .selectFrom("deliveries")
+    .select("delivery_id")
+    .where("stop_at", ">=", from)
+    .where((eb) =>
+      eb.or([
+        eb("repository_id", "=", repositoryId).and("item_number", "=", item.number),
+        eb("stop_repository_ids", "@>", eb.cast<readonly string[]>(eb.val(JSON.stringify([repositoryId])), "jsonb")),
+        eb("installation_id", "=", installationId).and("item_number", "is", null),
+      ]),
+    );
+}
+
+function madeRuns(db: Reader, ask: Ask, { hourAgo, dayAgo }: { readonly hourAgo: string; readonly dayAgo: string }) {
+  const repositoryId = String(ask.repository.id);
+  const senderId = String(ask.sender.id);
+  return db
+    .selectFrom("runs")
+    .select(({ fn, eb }) => {
+      const count = () => fn.countAll<number>();
+      const ofIssue = eb("repository_id", "=", repositoryId).and("issue_number", "=", ask.item.number);
+      const ofRepository = eb("repository_id", "=", repositoryId);
+      const ofSender = eb("requester_id", "=", senderId);
+      return [
+        count()
+          .filterWhere(ofIssue.and("started_at", ">", hourAgo))
+          .as("issueHour"),
+        count().filterWhere(ofIssue).as("issueDay"),
+        count()
+          .filterWhere(ofRepository.and("started_at", ">", hourAgo))
+          .as("repositoryHour"),
+        count().filterWhere(ofRepository).as("repositoryDay"),
+        count()
+          .filterWhere(ofSender.and("started_at", ">", hourAgo))
+          .as("senderHour"),
+        count().filterWhere(ofSender).as("senderDay"),
+      ];
+    })
+    .where("started_at", ">", dayAgo)
+    .where((eb) => eb.or([eb("repository_id", "=", repositoryId), eb("requester_id", "=", senderId)]));
+}
+
+function spentTokens(db: Reader, dayAgo: string) {
+  return db
+    .selectFrom("runs")
+    .select((row) => {
+      const limit = (name: "inputTokens" | "outputTokens") =>
+        row.cast<number>(row.ref("limits", "->>").key(name), "bigint");
+      const mayUse = row(limit("inputTokens"), "+", limit("outputTokens"));
+      return row.fn.sum<string | null>(row.fn.coalesce("used_tokens", mayUse)).as("tokens");
+    })
+    .where("started_at", ">", dayAgo);
+}
+
+const failed: readonly Conclusion[] = ["failure", "timed_out"];
+
+function lastEnds(db: Reader, repositoryId: string, inARow: number) {
+  return db
+    .selectFrom((eb) =>
+      eb
+        .selectFrom("runs")
+        .select(["conclusion", "completed_at"])
+        .where("repository_id", "=", repositoryId)
+        .where("status", "=", "completed")
+        .where("conclusion", "!=", "cancelled")
+        .orderBy("completed_at", "desc")
+        .limit(inARow)
+        .as("end"),
+    )
+    .select(({ fn }) => [
+      fn.countAll<number>().as("endCount"),
+      fn.countAll<number>().filterWhere("conclusion", "in", failed).as("failedCount"),
+      fn.max("completed_at").as("newestEndAt"),
+    ]);
 }
