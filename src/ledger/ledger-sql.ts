@@ -29,6 +29,7 @@ export async function insertBatch(
   spans: readonly TraceSpan[],
 ): Promise<void> {
   const { entries, nodes, fields } = batch;
+  // By the names and in the order of the function's parameters; told by name, the server would sort them at each append.
   const values: Readonly<Record<string, unknown>> = {
     indexes: entries.map(({ index }) => index),
     bodies: batch.bodies,
@@ -52,6 +53,6 @@ export async function insertBatch(
     commitments: fields.map(({ commitment }) => commitment),
     written_at: entries[0]?.time ?? null,
   };
-  const named = Object.keys(values).map((name, at) => `${name} => $${at + 1}`);
-  await db.executeQuery(CompiledQuery.raw(`select append_entries(${named.join(", ")})`, Object.values(values)));
+  const places = Object.keys(values).map((_, at) => `$${at + 1}`);
+  await db.executeQuery(CompiledQuery.raw(`select append_entries(${places.join(", ")})`, Object.values(values)));
 }
