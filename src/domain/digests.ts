@@ -1,4 +1,4 @@
-import { createHmac, hash, hkdfSync } from "node:crypto";
+import { createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from "node:crypto";
 
 /**
  * Commitments and digests (AUD-15, AUD-16). A bare SHA-256 of arguments stands nowhere: arguments are short and easy to
@@ -34,8 +34,17 @@ export function fieldCommitment(field: string, nonce: Uint8Array, content: Uint8
   return commit(label, nonce, content);
 }
 
+/** Making a key ready costs more than a digest with it. */
+const readyKeys = new WeakMap<Uint8Array, KeyObject>();
+
+function readyKey(runKey: Uint8Array): KeyObject {
+  const key = readyKeys.get(runKey) ?? createSecretKey(runKey);
+  readyKeys.set(runKey, key);
+  return key;
+}
+
 function keyedDigest(runKey: Uint8Array, label: string, content: Uint8Array): string {
-  return `hmac-sha256:${createHmac("sha256", runKey).update(label).update(content).digest("hex")}`;
+  return `hmac-sha256:${createHmac("sha256", readyKey(runKey)).update(label).update(content).digest("hex")}`;
 }
 
 /** `arguments_digest` of traces, logs and pages: equal arguments match inside one run and nowhere else. */

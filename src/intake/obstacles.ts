@@ -1,10 +1,10 @@
 import type { DeliveryCode, RunId } from "../domain/index.ts";
-import { readKillSwitch, type Transaction } from "../store/index.ts";
+import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import { keptMs } from "./prune-deliveries.ts";
 import { reachedCap } from "./reached-cap.ts";
 import type { Ask } from "./reading.ts";
-import { stoppedSince } from "./stop-runs.ts";
+import { readFacts } from "./stored-facts.ts";
 
 /** Why a run that a writer asked for is not made now. `runId`: the live one in the way. */
 export type Obstacle = { readonly code: DeliveryCode; readonly runId: RunId | null };
@@ -39,17 +39,10 @@ export async function obstacleInStore(
   db: Pick<Transaction, "selectFrom">,
   ask: Ask,
 ): Promise<Obstacle | null> {
-  if ((await readKillSwitch(db)).isPaused) return obstacle("paused");
-  if (await stoppedSince(db, ask)) return obstacle("stopped_since");
-  const repositoryId = String(ask.repository.id);
-  const live = await db
-    .selectFrom("runs")
-    .select("run_id")
-    .where("repository_id", "=", repositoryId)
-    .where("issue_number", "=", ask.item.number)
-    .where("status", "!=", "completed")
-    .executeTakeFirst();
-  if (live !== undefined) return obstacle("run_live", live.run_id);
-  const code = await reachedCap(deps, db, ask);
+  const facts = await readFacts(deps, db, ask);
+  if (facts.isPaused) return obstacle("paused");
+  if (facts.isStopped) return obstacle("stopped_since");
+  if (facts.liveRunId !== null) return obstacle("run_live", facts.liveRunId);
+  const code = reachedCap(deps, facts);
   return code === null ? null : obstacle(code);
 }

@@ -52,7 +52,7 @@ export async function startRun(deps: AcceptDeps, start: RunStart): Promise<Outco
     const obstacle = await obstacleInStore(deps, tx, ask);
     if (obstacle !== null) throw new ObstacleMet(obstacle);
     await insertRun(deps, tx, runId, trigger);
-    await deps.queue.enqueue(tx, "run", { runId }, { key: runId });
+    await deps.queue.enqueue(tx, "run", { runId }, { key: runId, isFirst: true });
   });
   return outcome;
 }

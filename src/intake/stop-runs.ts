@@ -11,7 +11,7 @@ import { type NewBatch, sealCommitted } from "../ledger/index.ts";
 import type { Transaction } from "../store/index.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Sender } from "./payload-shapes.ts";
-import type { Ask, Reading, SignedDelivery, StopMark, StopScope } from "./reading.ts";
+import type { Reading, SignedDelivery, StopMark, StopScope } from "./reading.ts";
 import { claimDelivery, type Outcome } from "./record-delivery.ts";
 
 export type Stop = {
@@ -43,7 +43,7 @@ export type NothingFound = {
 /**
  * Asks every live run of the scope to stop, in one transaction with the entries that say so: the worker obeys (GH-50). A
  * stop that finds nothing is recorded by the caller, without a key. Either way it is marked when it happened, so that the
- * later event wins in whichever order the two are stored: a trigger looks for later stops (`stoppedSince`), a stop for the
+ * later event wins in whichever order the two are stored: a trigger looks for later stops (`readFacts`), a stop for the
  * runs of earlier triggers, both in transactions that hold the ledger's lock.
  */
 export async function stopRuns(
@@ -70,30 +70,6 @@ const markOf = ({ clock }: Pick<AcceptDeps, "clock">, { scope, at }: Stop): Stop
   scope,
   at: new Date(at ?? clock()).toISOString(),
 });
-
-/** Whether that which a trigger asks for was stopped after it, by what is stored so far. */
-export async function stoppedSince(
-  db: Pick<Transaction, "selectFrom">,
-  { installationId, repository, item, at }: Ask,
-): Promise<boolean> {
-  const repositoryId = String(repository.id);
-  // Times have whole seconds: what happened in the same one may have come after, and stopping is the safe side (GH-13).
-  const from = new Date(Math.floor(Date.parse(at ?? "") / 1000) * 1000).toISOString();
-  const later = await db
-    .selectFrom("deliveries")
-    .select("delivery_id")
-    .where("stop_at", ">=", from)
-    .where((eb) =>
-      eb.or([
-        eb("repository_id", "=", repositoryId).and("item_number", "=", item.number),
-        eb("stop_repository_ids", "@>", eb.cast<readonly string[]>(eb.val(JSON.stringify([repositoryId])), "jsonb")),
-        eb("installation_id", "=", installationId).and("item_number", "is", null),
-      ]),
-    )
-    .limit(1)
-    .executeTakeFirst();
-  return later !== undefined;
-}
 
 async function requestStop(deps: AcceptDeps, stop: Stop, runs: readonly LiveRun[]): Promise<Outcome> {
   const [only, ...others] = runs;

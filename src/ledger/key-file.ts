@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { constants } from "node:fs";
-import { link, mkdir, open, unlink } from "node:fs/promises";
+import { link, mkdir, open, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CountersignError, isFullDisk, type RandomBytes } from "../domain/index.ts";
 
@@ -62,11 +62,10 @@ function decode(path: string, name: string, text: string): Uint8Array {
  */
 export async function createKeyFile(folder: KeyFolder, name: string, bytes: Uint8Array): Promise<Uint8Array> {
   const path = join(folder.path, name);
-  const temporary = `${path}.${Buffer.from(folder.randomBytes(8)).toString("hex")}.new`;
-  const hex = Buffer.from(bytes).toString("hex");
+  const temporary = draftOf(folder, path);
   try {
     await createFolder(dirname(path));
-    await writeDurably(temporary, `${form} ${name} ${hex} ${checkOf(name, hex)}\n`);
+    await writeDurably(temporary, encode(name, bytes));
     try {
       await link(temporary, path); // unlike a rename it fails where the name is taken
     } catch (error) {
@@ -76,15 +75,56 @@ export async function createKeyFile(folder: KeyFolder, name: string, bytes: Uint
     }
     await syncFolder(dirname(path));
   } catch (error) {
-    if (isFullDisk(error)) throw diskFull(path, error);
-    throw unusable(path, "can't be written", {
-      cause: error,
-      remedy: "let the user that runs Countersign write into that folder, on a file system that has hard links",
-    });
+    throw notWritten(path, error);
   }
   const stored = await readKeyFile(folder, name);
   if (stored === null) throw unusable(path, "was deleted while it was being written");
   return stored;
+}
+
+/**
+ * Writes several key files, of new names below one new folder: it is complete and durable before it has its name, and its
+ * name is durable before this returns. False where there is a folder of that name; then nothing is changed.
+ */
+export async function createKeyFolder(
+  folder: KeyFolder,
+  name: string,
+  files: ReadonlyMap<string, Uint8Array>,
+): Promise<boolean> {
+  const path = join(folder.path, name);
+  const draft = draftOf(folder, path);
+  try {
+    await createFolder(dirname(path));
+    await mkdir(draft, { mode: 0o700 });
+    await Promise.all(
+      [...files].map(([file, bytes]) => writeDurably(join(draft, file), encode(`${name}/${file}`, bytes))),
+    );
+    await syncFolder(draft);
+    await rename(draft, path);
+    await syncFolder(dirname(path));
+    return true;
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    if (hasCode(error, "ENOTEMPTY", "EEXIST")) return false;
+    throw notWritten(path, error);
+  }
+}
+
+/** What is written under this name is no key yet. */
+const draftOf = (folder: KeyFolder, path: string): string =>
+  `${path}.${Buffer.from(folder.randomBytes(8)).toString("hex")}.new`;
+
+function encode(name: string, bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString("hex");
+  return `${form} ${name} ${hex} ${checkOf(name, hex)}\n`;
+}
+
+function notWritten(path: string, cause: unknown): CountersignError {
+  if (isFullDisk(cause)) return diskFull(path, cause);
+  return unusable(path, "can't be written", {
+    cause,
+    remedy: "let the user that runs Countersign write into that folder, on a file system that has hard links",
+  });
 }
 
 /** Makes a folder that only its owner can enter, durably; nothing where there is one. */

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
+import { basename } from "node:path";
 import {
   type ActionId,
   CountersignError,
@@ -8,7 +9,7 @@ import {
   type RunId,
   type TraceId,
 } from "../domain/index.ts";
-import { createFolder, createKeyFile, type KeyFolder, readKeyFile } from "./key-file.ts";
+import { createFolder, createKeyFile, createKeyFolder, type KeyFolder, readKeyFile } from "./key-file.ts";
 
 /** What a sealed text belongs to. `subject`: a person's reference, or `run` for the run as a whole (AUD-80). */
 export type SealPlace = {
@@ -60,7 +61,9 @@ type Unlocked = {
   readonly rootKey: Uint8Array;
   readonly instanceId: string;
   /** By run and subject. A key erased meanwhile by another process is dropped with this process. */
-  readonly dataKeys: Map<string, Uint8Array>;
+  readonly dataKeys: Map<string, KeyObject>;
+  /** Key-encryption keys by number; which one is the newest is looked up each time. */
+  readonly keks: Map<number, KeyObject>;
   readonly runKeys: Map<RunId, Uint8Array>;
 };
 
@@ -87,6 +90,7 @@ export async function openKeys(deps: { readonly randomBytes: RandomBytes }, fold
     rootKey,
     instanceId: Buffer.from(instanceId).toString("hex"),
     dataKeys: new Map(),
+    keks: new Map(),
     runKeys: new Map(),
   });
 }
@@ -107,10 +111,10 @@ function createKeys(unlocked: Unlocked): Keys {
   const instanceKey = (use: string): Uint8Array =>
     new Uint8Array(hkdfSync("sha256", rootKey, instanceId, `countersign/${use}/v1`, keySizeBytes));
   const useKeys = {
-    traceId: instanceKey("trace-id"),
-    spanId: instanceKey("span-id"),
-    marker: instanceKey("marker"),
-    idempotency: instanceKey("idempotency"),
+    traceId: createSecretKey(instanceKey("trace-id")),
+    spanId: createSecretKey(instanceKey("span-id")),
+    marker: createSecretKey(instanceKey("marker")),
+    idempotency: createSecretKey(instanceKey("idempotency")),
   };
   // Canonical JSON keeps `a, bc` and `ab, c` apart.
   const mac = (use: keyof typeof useKeys, parts: readonly string[]): string =>
@@ -119,6 +123,7 @@ function createKeys(unlocked: Unlocked): Keys {
     instanceId,
     markerKey: instanceKey("github-marker"),
     createRun: async (runId) => {
+      if (await createRunFolder(unlocked, runId)) return;
       const salt = make(unlocked.folder, saltName(runId), keySizeBytes);
       await Promise.all([salt, dataKey(unlocked, runId, wholeRun, "make")]);
     },
@@ -147,6 +152,23 @@ function createKeys(unlocked: Unlocked): Keys {
 }
 
 const saltName = (runId: RunId): string => `runs/${runId}/salt.key`;
+const dataKeyName = (runId: RunId, subject: string): string => `runs/${runId}/data-${subject}.key`;
+
+/** Both keys of a new run at once: fewer waits for the disk. False where the run has keys, or some of them. */
+async function createRunFolder(unlocked: Unlocked, runId: RunId): Promise<boolean> {
+  const { folder } = unlocked;
+  if ((await readKeyFile(folder, saltName(runId))) !== null) return false;
+  const name = dataKeyName(runId, wholeRun);
+  const key = folder.randomBytes(keySizeBytes);
+  const files = new Map([
+    [basename(saltName(runId)), folder.randomBytes(keySizeBytes)],
+    [basename(name), await wrap(unlocked, name, key)],
+  ]);
+  const isMade = await createKeyFolder(folder, `runs/${runId}`, files);
+  if (isMade) unlocked.dataKeys.set(name, createSecretKey(key));
+  return isMade;
+}
+
 const additionalData = (place: SealPlace, subject: string): Uint8Array =>
   canonicalBytes([place.actionId ?? place.runId, place.field, sealVersion, subject]);
 
@@ -156,32 +178,41 @@ async function dataKey(
   runId: RunId,
   subject: string,
   absent: "make" | "need",
-): Promise<Uint8Array | null> {
+): Promise<KeyObject | null> {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(subject)) {
     if (absent === "need") return null; // from a row that someone changed: there is no such key
     throw new Error("a subject is `run` or a person's random reference");
   }
-  const name = `runs/${runId}/data-${subject}.key`;
+  const name = dataKeyName(runId, subject);
   const known = unlocked.dataKeys.get(name);
   if (known !== undefined) return known;
   let wrapped = await readKeyFile(unlocked.folder, name);
   if (wrapped === null && absent === "need") return null;
-  wrapped ??= await createKeyFile(unlocked.folder, name, await wrapNew(unlocked, name));
-  const kek = await need(unlocked.folder, kekName(Buffer.from(wrapped).readUInt32BE(0)));
-  const key = decrypt(kek, canonicalBytes([name]), split(wrapped.subarray(4)), name);
+  if (wrapped === null) {
+    const fresh = await wrap(unlocked, name, unlocked.folder.randomBytes(keySizeBytes));
+    wrapped = await createKeyFile(unlocked.folder, name, fresh);
+  }
+  const kek = await kekOf(unlocked, Buffer.from(wrapped).readUInt32BE(0));
+  const key = createSecretKey(decrypt(kek, canonicalBytes([name]), split(wrapped.subarray(4)), name));
   unlocked.dataKeys.set(name, key);
   return key;
 }
 
-async function wrapNew(unlocked: Unlocked, name: string): Promise<Uint8Array> {
-  let number = 1;
+/** Under the newest key-encryption key, its number before it. */
+async function wrap(unlocked: Unlocked, name: string, key: Uint8Array): Promise<Uint8Array> {
+  let number = Math.max(1, ...unlocked.keks.keys());
   while ((await readKeyFile(unlocked.folder, kekName(number + 1))) !== null) number += 1;
-  const kek = await need(unlocked.folder, kekName(number));
-  const fresh = unlocked.folder.randomBytes(keySizeBytes);
-  const { nonce, ciphertext } = encrypt(unlocked, kek, canonicalBytes([name]), fresh);
+  const kek = await kekOf(unlocked, number);
+  const { nonce, ciphertext } = encrypt(unlocked, kek, canonicalBytes([name]), key);
   const prefix = Buffer.alloc(4);
   prefix.writeUInt32BE(number);
   return Buffer.concat([prefix, nonce, ciphertext]);
+}
+
+async function kekOf({ folder, keks }: Unlocked, number: number): Promise<KeyObject> {
+  const kek = keks.get(number) ?? createSecretKey(await need(folder, kekName(number)));
+  keks.set(number, kek);
+  return kek;
 }
 
 const split = (bytes: Uint8Array): { nonce: Uint8Array; ciphertext: Uint8Array } => ({
@@ -191,7 +222,7 @@ const split = (bytes: Uint8Array): { nonce: Uint8Array; ciphertext: Uint8Array }
 
 function encrypt(
   unlocked: Unlocked,
-  key: Uint8Array,
+  key: KeyObject,
   additional: Uint8Array,
   plaintext: Uint8Array,
 ): { nonce: Uint8Array; ciphertext: Uint8Array } {
@@ -202,7 +233,7 @@ function encrypt(
 }
 
 function decrypt(
-  key: Uint8Array,
+  key: KeyObject,
   additional: Uint8Array,
   sealed: { nonce: Uint8Array; ciphertext: Uint8Array },
   what: string,

@@ -64,11 +64,11 @@ function githubWriteDenial(request: AuthorizationRequest): FloorDenial | null {
 
 /** Both spellings are looked at: as asked for, and where the checkout's links lead. */
 function pathDenial(path: PathFact): FloorDenial | null {
-  if (isMalformed(path.requested) || isMalformed(path.resolved) || !isNormal(path.resolved))
-    return deny("malformed_path");
-  const changes = path.kind !== "read_path";
-  for (const spelling of [path.requested, path.resolved]) {
-    const denial = nameDenial(foldedNames(spelling) ?? [], changes);
+  const { requested, resolved, kind } = path;
+  const spellings = requested === resolved ? [resolved] : [requested, resolved];
+  if (spellings.some(isMalformed) || !isNormal(resolved)) return deny("malformed_path");
+  for (const spelling of spellings) {
+    const denial = nameDenial(foldedNames(spelling) ?? [], kind !== "read_path");
     if (denial !== null) return denial;
   }
   return null;

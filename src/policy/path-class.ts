@@ -253,8 +253,8 @@ export function protectionOf(path: string): Protection | null {
 }
 
 /** Requested and resolved path are both looked at; the resolved one has the first word. */
-export const protectionOfPath = (path: PathFact): Protection | null =>
-  protectionOf(path.resolved) ?? protectionOf(path.requested);
+export const protectionOfPath = ({ resolved, requested }: PathFact): Protection | null =>
+  protectionOf(resolved) ?? (requested === resolved ? null : protectionOf(requested));
 
 /**
  * The risk of an action with these paths: raised to DANGEROUS by a change to a protected path and for tools of foreign

@@ -10,7 +10,7 @@ export { readEmbeddedPassword } from "./cluster.ts";
 export { abandonedGroups, isGroupName, ownGroupName, sweepAbandonedGroups } from "./control-groups.ts";
 export type { Database, Transaction } from "./database.ts";
 export { endAbandonedServers } from "./embedded-server.ts";
-export { type Halt, type KillSwitch, readHalt, readKillSwitch, setKillSwitch } from "./kill-switch.ts";
+export { type Halt, type KillSwitch, orUnreadable, readHalt, readKillSwitch, setKillSwitch } from "./kill-switch.ts";
 export { openStore, type StoreDeps, type StoreOptions } from "./open-store.ts";
 export { ownerState, processOwner } from "./process-owner.ts";
 export { isAlive, type Registered, registerProcess, startTimeOf } from "./process-register.ts";

@@ -32,7 +32,8 @@ export async function readHalt(db: Reader, runId: RunId): Promise<Halt | null> {
   return row.stopRequestedAt === null ? null : "stop_requested";
 }
 
-async function orUnreadable<Row>(read: () => Promise<Row | undefined>): Promise<Row> {
+/** Reads what begins with the row. Throws `KILL_SWITCH_UNREADABLE` where nothing was read, and what an outage throws. */
+export async function orUnreadable<Row>(read: () => Promise<Row | undefined>): Promise<Row> {
   const unreadable = (cause?: unknown): CountersignError =>
     new CountersignError("KILL_SWITCH_UNREADABLE", "whether all is paused can't be read, so nothing starts", { cause });
   const row = await read().catch((error: unknown) => {

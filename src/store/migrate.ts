@@ -5,13 +5,14 @@ import { eighth } from "./migrations/eighth.ts";
 import { fifth } from "./migrations/fifth.ts";
 import { first } from "./migrations/first.ts";
 import { fourth } from "./migrations/fourth.ts";
+import { ninth } from "./migrations/ninth.ts";
 import { second } from "./migrations/second.ts";
 import { seventh } from "./migrations/seventh.ts";
 import { sixth } from "./migrations/sixth.ts";
 import { third } from "./migrations/third.ts";
 
 /** Forward only, in this order, never edited once released: a change is a new one. */
-const migrations = [first, second, third, fourth, fifth, sixth, seventh, eighth] as const;
+const migrations = [first, second, third, fourth, fifth, sixth, seventh, eighth, ninth] as const;
 
 /**
  * Brings the schema up to date in one transaction under an advisory lock, so that processes starting together do it once.

@@ -24,6 +24,8 @@ export type EnqueueOptions = {
   readonly startAfterMs?: number;
   /** At most one job of a name waits under a key: where there is one, that one gets the new data and time. */
   readonly key?: string;
+  /** Nobody else can know the key yet, so that no job waits under it: none is looked for. */
+  readonly isFirst?: boolean;
   /** Waiting jobs with the higher number are taken first; 0 where nothing is said. */
   readonly priority?: number;
 };
@@ -78,13 +80,14 @@ export async function startQueue(deps: QueueDeps, databaseUrl: string): Promise<
   };
 
   return {
-    enqueue: async (tx, name, data, { startAfterMs = 0, key, priority = 0 } = {}) => {
+    enqueue: async (tx, name, data, { startAfterMs = 0, key, isFirst = false, priority = 0 } = {}) => {
       await makeQueue(name);
-      const options = { db: fromKysely(tx), startAfter: Math.ceil(startAfterMs / 1000), priority };
-      if (key === undefined) return taken(name, await boss.send(name, data, options));
+      const keyed = key === undefined ? {} : { singletonKey: key };
+      const options = { db: fromKysely(tx), startAfter: Math.ceil(startAfterMs / 1000), priority, ...keyed };
+      if (key === undefined || isFirst) return taken(name, await boss.send(name, data, options));
       // A waiting job that a worker takes at this moment is neither there to be changed nor gone: asked again, it is one of the two.
       for (let tries = 1; ; tries += 1) {
-        const [id] = (await boss.upsert(name, data, { ...options, singletonKey: key })).jobs;
+        const [id] = (await boss.upsert(name, data, options)).jobs;
         if (id !== undefined || tries === upsertTries) return taken(name, id);
       }
     },

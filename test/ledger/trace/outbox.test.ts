@@ -98,11 +98,11 @@ describe("the outbox", () => {
   it("costs no statement more: an append to a known run is one", async () => {
     const statements: string[] = [];
     const counter: Parameters<Store["db"]["withPlugin"]>[0] = {
-      transformQuery: ({ node }) => {
-        statements.push(node.kind);
-        return node;
+      transformQuery: ({ node }) => node,
+      transformResult: ({ queryId, result }) => {
+        statements.push(queryId.queryId);
+        return Promise.resolve(result);
       },
-      transformResult: async ({ result }) => result,
     };
     const counted = await test.open({ ...(store as Store), log: store.log.withPlugin(counter) });
     await append(counted, move("proposed"));
