@@ -50,7 +50,7 @@ type Wanted = { readonly base: BaseTree; readonly owner: NonNullable<Owner> };
  * may be trusted, and why trees are changed rather than removed, is told in docs/adr/0014-cached-base-trees.md.
  */
 export async function openCachedBase(deps: WorkspaceDeps, wanted: Wanted, signal: AbortSignal): Promise<CachedBase> {
-  const cache = await serviceFolder(deps, "bases", 0o700);
+  const cache = serviceFolder(deps, "bases", 0o700);
   const family = familyOf(wanted.base, wanted.owner.uid);
   const turn = await claim(deps, claimOf(family), writeWaitMs, signal);
   try {

@@ -14,7 +14,7 @@ export type Claim = { release(): Promise<void> };
  * may step back but never both hold. A dead owner's file is removed under its own name, which nobody else ever uses.
  */
 export async function tryClaim(deps: WorkspaceDeps, name: string): Promise<Claim | null> {
-  const folder = await serviceFolder(deps, "locks", 0o700);
+  const folder = serviceFolder(deps, "locks", 0o700);
   const own = `${name}.${process.pid}.${readProcess(process.pid)?.startTime ?? "0"}.${randomName(deps)}`;
   // Synchronous, as is all that a checkout asks of these small folders: each hop to another thread and back waits its turn twice.
   writeFileSync(join(folder, own), "", { flag: "wx", mode: 0o600 });

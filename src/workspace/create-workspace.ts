@@ -70,7 +70,7 @@ export async function createWorkspace(
   const runUid = await takeRunUid(deps, options.runUids, choice, signal);
   undo.defer(() => runUid.release());
 
-  const runFolder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
+  const runFolder = join(serviceFolder(deps, "work", 0o711), randomName(deps));
   const registered = { pid: null, paths: [runFolder], mounts: mountPointsOf(runFolder) };
   undo.defer(deps.registerProcess("a work folder", registered));
   undo.defer(() => removeFolder(runFolder));

@@ -32,7 +32,7 @@ export type GitCall = {
 
 /** The folder git is started from: empty, ours, and so without any repository of its own. */
 export async function emptyFolder(deps: Pick<WorkspaceDeps, "home">): Promise<string> {
-  const folder = join(await serviceFolder(deps, "mirrors", 0o700), "empty");
+  const folder = join(serviceFolder(deps, "mirrors", 0o700), "empty");
   await mkdir(folder, { recursive: true });
   return folder;
 }

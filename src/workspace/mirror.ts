@@ -39,7 +39,7 @@ export async function openBase(
   signal: AbortSignal,
 ): Promise<OpenedBase> {
   const found = await readSource(deps, source, signal);
-  const mirrors = await serviceFolder(deps, "mirrors", 0o700);
+  const mirrors = serviceFolder(deps, "mirrors", 0o700);
   const mirrorFolder = join(mirrors, found.repository.id.replace(":", "-"));
   await fetchCommit(deps, found, mirrorFolder, signal);
   const place = { repositoryId: found.repository.id, commitSha: found.commitSha, mirrorFolder };
@@ -67,7 +67,7 @@ export async function reopenBase(
   limits: TreeLimits,
   signal: AbortSignal,
 ): Promise<BaseTree | null> {
-  const mirrorFolder = join(await serviceFolder(deps, "mirrors", 0o700), place.repositoryId.replace(":", "-"));
+  const mirrorFolder = join(serviceFolder(deps, "mirrors", 0o700), place.repositoryId.replace(":", "-"));
   if (!(await holdsCommit(deps, mirrorFolder, place.commitSha, signal))) return null;
   return readBase(deps, { ...place, mirrorFolder }, limits, signal);
 }

@@ -19,7 +19,7 @@ export async function renderPatch(
   changeSet: ChangeSet,
   signal: AbortSignal,
 ): Promise<string> {
-  const folder = await mkdtemp(join(await serviceFolder(deps, "mirrors", 0o700), "patch-"));
+  const folder = await mkdtemp(join(serviceFolder(deps, "mirrors", 0o700), "patch-"));
   try {
     await mkdir(join(folder, "objects"));
     const environment = {

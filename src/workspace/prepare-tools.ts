@@ -36,7 +36,7 @@ export async function prepareTools(deps: Pick<WorkspaceDeps, "home" | "randomByt
   const npm = packageFolder("npm");
   const ripgrep = packageFolder(`@vscode/ripgrep-${platform}`);
   const versions = await Promise.all([node, npm, ripgrep].map(versionOf));
-  const parent = await serviceFolder(deps, "tools", 0o755);
+  const parent = serviceFolder(deps, "tools", 0o755);
   const folder = join(parent, `node-${versions[0]}-npm-${versions[1]}-rg-${versions[2]}`);
   if (await exists(folder)) return folder;
 

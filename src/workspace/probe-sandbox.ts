@@ -84,7 +84,7 @@ async function probeWith(
   const isShared = hasProcessGroup(rung);
   const runUid = await takeRunUid(deps, options.runUids, { isShared }, signal);
   undo.defer(() => runUid.release());
-  const folder = join(await serviceFolder(deps, "work", 0o711), randomName(deps));
+  const folder = join(serviceFolder(deps, "work", 0o711), randomName(deps));
   const registered = { pid: null, paths: [folder], mounts: mountPointsOf(folder) };
   undo.defer(deps.registerProcess("the sandbox of doctor", registered));
   undo.defer(() => removeFolder(folder));

@@ -36,7 +36,7 @@ const answerForm = /^([^\0]*)\0(\d+)\n/;
 class ProgramShell {
   readonly #stdin: Socket;
   readonly #stdout: Socket;
-  #waiting: ((complaint: string | null) => void)[] = [];
+  readonly #waiting: ((complaint: string | null) => void)[] = [];
   #text = "";
 
   /** In a session of its own: what the terminal's keys end, it has to clean up after. It ends when this process closes its input. */

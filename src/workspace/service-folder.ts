@@ -4,7 +4,7 @@ import { CountersignError } from "../domain/index.ts";
 import type { Owner, WorkspaceDeps } from "./host.ts";
 
 /** A folder of the service below home, made with its mode where it is missing; home itself lets others pass (SEC-47). */
-export async function serviceFolder(deps: Pick<WorkspaceDeps, "home">, name: string, mode: number): Promise<string> {
+export function serviceFolder(deps: Pick<WorkspaceDeps, "home">, name: string, mode: number): string {
   const made = mkdirSync(deps.home, { recursive: true });
   for (let folder = deps.home; made !== undefined; folder = dirname(folder)) {
     chmodSync(folder, 0o711);
