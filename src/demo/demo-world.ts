@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, RandomBytes } from "../domain/index.ts";
 import { type DemoHome, openDemoHome } from "./demo-home.ts";
@@ -45,8 +46,10 @@ export async function openDemoWorld(
   const github = undo.use(await startLocalGithub({ ...deps, folder: join(home.folder, "github"), app }));
   const issue = await openIssue(github, join(home.folder, "sample"), signal);
   const webhookSecret = Buffer.from(deps.randomBytes(32)).toString("hex");
-  const close = undo.move();
   const webToken = Buffer.from(deps.randomBytes(16)).toString("hex");
+  // On the terminal a password is redacted, whoever it is meant for (SEC-100).
+  await writeFile(passwordFileOf(home), `${webToken}\n`, { mode: 0o600 });
+  const close = undo.move();
   const world = { home, github, receiver, model, webhookSecret, webToken, issue };
   return { ...world, [Symbol.asyncDispose]: () => close.disposeAsync() };
 }
@@ -91,3 +94,6 @@ export function environmentOf(world: DemoWorld): Readonly<Record<string, string>
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
   };
 }
+
+/** Where the password of the demonstration's pages stands, for whoever started it. */
+export const passwordFileOf = ({ folder }: DemoHome): string => join(folder, "pages-password");

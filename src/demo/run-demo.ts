@@ -8,6 +8,7 @@ import {
   environmentOf,
   maintainer,
   openDemoWorld,
+  passwordFileOf,
   repository,
 } from "./demo-world.ts";
 import { fetchHead } from "./fetched-head.ts";
@@ -130,7 +131,7 @@ async function compareHead(
 }
 
 function placesOf(
-  { github, issue, model, webToken }: DemoWorld,
+  { github, home, issue, model }: DemoWorld,
   countersign: DemoCountersign,
   { pullRequest }: RunReport,
 ): Demo["places"] {
@@ -138,7 +139,7 @@ function placesOf(
     { name: "issue", address: `${github.origin}/${repository}/issues/${issue}` },
     ...(pullRequest === null ? [] : [{ name: "pull request", address: pullRequest.url }]),
     { name: "git", address: `${github.origin}/${repository}.git` },
-    { name: "pages", address: `${countersign.pagesUrl}, any user, password ${webToken}` },
+    { name: "pages", address: `${countersign.pagesUrl}, any user, password in ${passwordFileOf(home)}` },
     { name: "webhooks", address: countersign.webhookUrl },
     { name: "model", address: `${model.baseUrl}, by the name ${model.name}` },
   ];

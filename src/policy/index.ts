@@ -14,6 +14,7 @@ export type {
 } from "./authorization-request.ts";
 export { type Capability, type CapabilityWay, type DescribedAction, protectedWay } from "./capabilities.ts";
 export type { BaseFiles } from "./derive-verify.ts";
+export { foldedNames } from "./fold-path.ts";
 export { survivingMutants } from "./kill-mutants.ts";
 export {
   type CatalogueEntry,

@@ -1,4 +1,4 @@
-import { attribute, type Decision, type FileChange, type PathFact } from "../domain/index.ts";
+import { attribute, type Decision, type FileChange, type JsonObject, type PathFact } from "../domain/index.ts";
 import type { RepositoryPolicies } from "../policy/index.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { WithheldChange } from "./run-report.ts";
@@ -7,7 +7,7 @@ import type { Session } from "./session.ts";
 export type Decider = {
   readonly run: Pick<Session["context"], "runId" | "attempt" | "requester" | "repository" | "budgetLeft">;
   readonly repositoryPolicies: RepositoryPolicies;
-  /** Whether a person approved the action that this change is put down to; its content is unchanged since (AUD-21). */
+  /** Whether a person approved the file action that this change is put down to; its content is unchanged since (AUD-21). */
   readonly isApproved: (path: string) => boolean;
 };
 
@@ -65,12 +65,18 @@ function toolFor({ before, after }: FileChange): {
   return before === null ? { tool: "create_file", kind: "create_path" } : { tool: "edit_file", kind: "write_path" };
 }
 
+/** The actions whose approval is one for the path that they name: a yes to a command says nothing of the files that it writes. */
+export const fileTools: readonly string[] = Object.keys(inputs);
+
+const isApprovedWrite = (request: JsonObject): boolean =>
+  request["approved"] === true && fileTools.includes(String(request["tool"]));
+
 /** The decider of a live run: approvals are read off the decisions that its actions were executed under. */
 export function deciderOf(session: Session): Decider {
   const approved = new Set([
     ...session.approvedEarlier,
     ...session.outcomes
-      .filter(({ decision }) => decision?.requests.some((request) => request["approved"] === true))
+      .filter(({ decision }) => decision?.requests.some(isApprovedWrite))
       .map(({ actionId }) => actionId),
   ]);
   const attribution = attribute(session.recorded);

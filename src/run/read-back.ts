@@ -1,7 +1,8 @@
-import { attribute, type ChangeSet, emptyChangeSet, splitByAuthority } from "../domain/index.ts";
+import { attribute, type ChangeSet, emptyChangeSet, type FileChange, splitByAuthority } from "../domain/index.ts";
 import type { Workspace } from "../workspace/index.ts";
 import { decidePaths, deciderOf } from "./decide-paths.ts";
 import { gateFiles } from "./gate-files.ts";
+import { withoutObstructed } from "./obstructed.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { WithheldChange } from "./run-report.ts";
@@ -27,11 +28,12 @@ export async function readBack(deps: RunDeps, session: Session, workspace: Works
   const decider = deciderOf(session);
   const decided = decidePaths(deps, decider, authorized.changes);
   const gated = await gateFiles(deps, session, decided.allowed, decider.isApproved);
+  const { fitting, obstructed } = withoutObstructed(reading.changeSet.changes, gated.allowed);
   return {
     ...nothingRead,
-    authorized: { changes: gated.allowed },
+    authorized: { changes: fitting },
     leftOut: leftOut.map(({ path }) => path),
-    withheld: [...decided.withheld, ...gated.withheld],
+    withheld: [...decided.withheld, ...gated.withheld, ...obstructed.map(inTheWay)],
   };
 }
 
@@ -39,5 +41,8 @@ export async function readBack(deps: RunDeps, session: Session, workspace: Works
 export function fromRecord(deps: RunDeps, session: Session): ReadBack {
   const recorded = recordedChanges(session.base, session.recorded).changes;
   const { allowed, withheld } = decidePaths(deps, deciderOf(session), recorded);
-  return { ...nothingRead, authorized: { changes: allowed }, withheld };
+  const { fitting, obstructed } = withoutObstructed(recorded, allowed);
+  return { ...nothingRead, authorized: { changes: fitting }, withheld: [...withheld, ...obstructed.map(inTheWay)] };
 }
+
+const inTheWay = ({ path }: FileChange): WithheldChange => ({ path, policyIds: ["gate:path_taken"] });

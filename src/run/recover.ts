@@ -8,6 +8,7 @@ import { type Decider, decidePaths } from "./decide-paths.ts";
 import { diffStat } from "./diff-stat.ts";
 import { takeOver } from "./lease.ts";
 import { recordSpooled } from "./log-failed.ts";
+import { withoutObstructed } from "./obstructed.ts";
 import { type LeftOnGithub, settleLeftWrites } from "./on-github/left-writes.ts";
 import { recordedChanges } from "./recorded-changes.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -135,8 +136,9 @@ export async function patchOfRecord(deps: RunDeps, run: RecordedRun): Promise<st
   const base = await deps.workspace.reopenBase(run.repositoryId, run.baseSha);
   if (base === null) return null;
   const decider = await deciderOfGone(deps, run, base);
-  const { allowed } = decidePaths(deps, decider, recordedChanges(base, recorded).changes);
-  return allowed.length === 0 ? "" : deps.workspace.renderPatch(base, { changes: allowed });
+  const { changes } = recordedChanges(base, recorded);
+  const { fitting } = withoutObstructed(changes, decidePaths(deps, decider, changes).allowed);
+  return fitting.length === 0 ? "" : deps.workspace.renderPatch(base, { changes: fitting });
 }
 
 /** Of a run whose process is gone: nothing counts as approved, since the content can't be held against the question. */

@@ -2,6 +2,7 @@ import type { Message, StoredResponse, Turn } from "../agent/index.ts";
 import type { ActionId, ChangeSet, LedgerEntry, RunId } from "../domain/index.ts";
 import { openSealedChangeSet, readStoredQuestion } from "../gateway/index.ts";
 import { type OpenedText, readRunChangeSets, readRunEntries, readRunTexts } from "../ledger/index.ts";
+import { fileTools } from "./decide-paths.ts";
 import type { RunDeps, RunPhase } from "./run-deps.ts";
 import type { TestRun } from "./run-report.ts";
 
@@ -103,13 +104,15 @@ function begunIn(entries: readonly LedgerEntry[], start: number, turn: number): 
   return begun;
 }
 
-/** Actions that were carried out with a person's yes: by the rows that are written with the authorization (AUD-36). */
+/** File actions that were carried out with a person's yes: by the rows that are written with the authorization (AUD-36). */
 async function approvedOf({ store }: RunDeps, runId: RunId): Promise<ReadonlySet<ActionId>> {
   const rows = await store.db
     .selectFrom("approval_uses")
     .innerJoin("approvals", "approvals.approval_id", "approval_uses.approval_id")
+    .innerJoin("actions", "actions.action_id", "approvals.action_id")
     .select("approvals.action_id as actionId")
     .where("approvals.run_id", "=", runId)
+    .where("actions.tool", "in", fileTools)
     .execute();
   return new Set(rows.map(({ actionId }) => actionId));
 }

@@ -21,7 +21,7 @@ export type Session = {
   readonly outcomes: ActionOutcome[];
   /** Actions that were not executed because the log failed, until it says so (AUD-53). */
   unrecorded: readonly ActionId[];
-  /** Actions that a person approved before an earlier worker of the run gave it back. */
+  /** File actions that a person approved before an earlier worker of the run gave it back. */
   readonly approvedEarlier: Set<ActionId>;
   /** Questions that this worker has seen wait. */
   readonly waitingFor: Set<ApprovalId>;

@@ -93,12 +93,15 @@ describe("`policy check` (AUD-32)", () => {
 });
 
 describe("`policy test` (AUD-33)", () => {
-  it("says how many cases hold", async () => {
-    expect(await policy("test", shipped("read-only"))).toMatchObject({
-      exitCode: 0,
-      out: expect.stringMatching(/^\d+ cases hold\n$/),
-    });
-  });
+  it.each(["standard", "strict", "read-only"])(
+    "says how many cases of `%s` hold: all, with the tools there are",
+    async (name) => {
+      expect(await policy("test", shipped(name))).toMatchObject({
+        exitCode: 0,
+        out: expect.stringMatching(/^\d+ cases hold\n$/),
+      });
+    },
+  );
 
   it("exits 1 where an answer is another one, and shows the first with its reason; a policy no case decides is listed", async () => {
     const name = copied("wrong", "approvals.cedar", (text) =>

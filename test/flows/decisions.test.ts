@@ -141,19 +141,26 @@ describe("what a command wrote", () => {
       "echo '* -text' >.gitattributes",
       "echo script-shell=/bin/true >.npmrc",
       "echo fine >plain.txt",
+      "rm CODEOWNERS; mkdir CODEOWNERS; echo x >CODEOWNERS/x.txt",
+      "rm -r docs; echo y >docs",
     ].join("; ");
-    const repo = await writeTinyRepository(join(countersign.folder, "written"));
+    const owned = { CODEOWNERS: "* @alice\n", "docs/CODEOWNERS": "* @alice\n" };
+    const repo = await writeTinyRepository(join(countersign.folder, "written"), owned);
     await using model = await startPlannedModel([call("run_command", { command: script }), finish]);
 
     const report = readJson(RunReport, await countersign.inProcess(argv(repo), environment(model)));
 
     expect(report.diff_stat.files).toBe(1);
     expect(report.patch).toContain("plain.txt");
-    expect(report.patch).not.toMatch(/workflows|gitattributes|npmrc/);
+    expect(report.patch).not.toMatch(/workflows|gitattributes|npmrc|CODEOWNERS|docs/);
     expect(report.withheld).toEqual([
       { path: ".gitattributes", policy_ids: expect.arrayContaining(["git-settings"]) },
       { path: ".github/workflows/new.yml", policy_ids: ["floor:github_workflows"] },
       { path: ".npmrc", policy_ids: expect.arrayContaining(["package-manager"]) },
+      { path: "CODEOWNERS", policy_ids: expect.arrayContaining(["code-owners"]) },
+      { path: "docs/CODEOWNERS", policy_ids: expect.arrayContaining(["code-owners"]) },
+      { path: "CODEOWNERS/x.txt", policy_ids: ["gate:path_taken"] },
+      { path: "docs", policy_ids: ["gate:path_taken"] },
     ]);
   });
 

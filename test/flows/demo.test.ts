@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
@@ -106,11 +106,21 @@ describe("the demonstration", () => {
   });
 });
 
+/** By the address and the file with the password, as the demonstration names them. */
+async function openPages(line: string): Promise<string> {
+  const [, address = "", file = ""] = /^ {2}pages +(\S+), any user, password in (\S+)$/.exec(line) ?? [];
+  const credentials = Buffer.from(`me:${readFileSync(file, "utf8").trim()}`).toString("base64");
+  const answer = await fetch(address, { headers: { authorization: `Basic ${credentials}` } });
+  expect(answer.status).toBe(200);
+  return answer.text();
+}
+
 describe("a demonstration that is kept", () => {
   let home: string;
   let ended: Ended;
   let report: z.infer<typeof DemoReport>;
   let page: string;
+  let runsPage: string;
 
   beforeAll(async () => {
     const running = countersign.start(["demo", "--keep", "--json"], environment);
@@ -118,6 +128,7 @@ describe("a demonstration that is kept", () => {
     [home = ""] = demoFolders();
     const address = (await running.line(/^ {2}pull request /)).replace(/^ {2}pull request +/, "");
     page = await (await fetch(address)).text();
+    runsPage = await openPages(await running.line(/^ {2}pages /));
     running.kill("SIGINT");
     ended = await running.ended;
     report = readJson(DemoReport, ended);
@@ -143,6 +154,7 @@ describe("a demonstration that is kept", () => {
 
   it("shows its pages until Ctrl-C, and leaves nothing but its record", () => {
     expect(page).toContain("src/hours.js");
+    expect(runsPage).toContain(report.run_id);
     expect(demoFolders()).toEqual([home]);
     expectNothingRuns();
   });
