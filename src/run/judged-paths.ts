@@ -20,8 +20,14 @@ const judging: ReadonlySet<Protection> = new Set<Protection>([
   "git_settings",
 ]);
 
-/** A file of this name that a test command names is part of the tests, whatever it is called otherwise. */
+/** A file of this name that a text of the test command holds is part of the tests, in whatever place it stands there. */
 const looksLikeCheck = /check|test|verify|spec|run/i;
+
+/** What ends a word of a shell's; `=` also, so that `--require=ci/setup.js` names its file. */
+const betweenWords = /[\s;&|()<>"'`=]+/;
+/** A program that is given its own program as a file. */
+const interpreter =
+  /(^|\/)(ba|da|z|k|a)?sh$|(^|\/)(source|\.|node|nodejs|deno|bun|tsx|ts-node|python[\d.]*|ruby|perl|php|lua|Rscript|env|exec|xargs|time|nice|timeout|sudo|command)$/;
 
 /**
  * Changed paths that judge the change itself, so that a passing run proves nothing (ACI-76): tests of the base that were
@@ -32,7 +38,7 @@ export function judgedPaths(changes: readonly FileChange[], commands: readonly s
   const judges = ({ path, before, after }: FileChange): boolean => {
     const protection = protectionOf(path);
     if (protection !== null && judging.has(protection)) return true;
-    if (shadowsPython(path)) return true;
+    if (shadowsPython(path) || isRun(path, commands)) return true;
     const isInTests = isTest(path);
     if (steersRunner(path, after?.content ?? null)) return true;
     // a package's own is sources where it is new; in the tests, or where it was there, it decides what is collected
@@ -41,6 +47,27 @@ export function judgedPaths(changes: readonly FileChange[], commands: readonly s
     return isInTests || isNamed(path, commands);
   };
   return changes.filter(judges).map(({ path }) => path);
+}
+
+/**
+ * Whether a command runs the file as a program: its exit is then the file's to say. A file that another program only reads
+ * (`awk -f src/sum.awk`, `cc -c src/a.c`) is the code under test. A word may stand in another folder than the root.
+ */
+function isRun(path: string, commands: readonly string[]): boolean {
+  return commands
+    .join("\n")
+    .split(/[\n;&|()`]+/)
+    .some((simple) => {
+      const words = simple
+        .replace(/^\s*([A-Za-z_]\w*=\S*\s+)+/, "")
+        .split(betweenWords)
+        .filter((word) => word !== "");
+      return words.some((word, index) => {
+        const name = word.replace(/^@?-?(\.\/)*/, "");
+        if (name === "" || !(name === path || name.endsWith(`/${path}`) || path.endsWith(`/${name}`))) return false;
+        return index === 0 || words.slice(0, index).some((earlier) => interpreter.test(earlier.replace(/^[@-]+/, "")));
+      });
+    });
 }
 
 function isNamed(path: string, commands: readonly string[]): boolean {

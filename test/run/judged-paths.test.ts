@@ -66,6 +66,29 @@ it("a script that the test command names is part of the tests, whatever else it 
   expect(judged("src/sum.awk", false, ["awk -f src/sum.awk"])).toEqual([]);
 });
 
+it.each([
+  ["ci/all.sh", "sh ci/all.sh"],
+  ["ci/all.sh", "./ci/all.sh"],
+  ["ci/all", "CI=1 ./ci/all"],
+  ["ci/all", "CI=1 bash -eu ./ci/all && echo done"],
+  ["ci/all.js", "node ci/all.js"],
+  ["ci/setup.js", "node --require=./ci/setup.js --test"],
+  ["ci/all.sh", "cd ci && sh all.sh"],
+  ["ci/all.sh", "all:\n\t@sh ci/all.sh\n"],
+])("ACI-76: %s decides what %j says, changed or added", (path, command) => {
+  expect(judged(path, false, [command])).toEqual([path]);
+  expect(judged(path, true, [command])).toEqual([path]);
+});
+
+it.each([
+  ["src/sum.awk", "awk -f src/sum.awk"],
+  ["src/a.c", "cc -c src/a.c && ./a.out"],
+  ["src/all.sh.md", "sh ci/all.sh"],
+  ["lib/install.sh", "sh ci/all.sh"],
+])("%s is judged by %j", (path, command) => {
+  expect(judged(path, false, [command])).toEqual([]);
+});
+
 /** Where the model is the first to write such a file, by ecosystem: each runs before, beside or instead of the tests. */
 const added = {
   node: `vitest.config.ts vitest.workspace.ts jest.config.cjs vite.config.mts test/globalSetup.ts tests/global-setup.mjs
