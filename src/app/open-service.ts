@@ -218,6 +218,7 @@ async function startIntake(parts: Intaking, settings: ServiceSettings, undo: Asy
       github: {
         permission: (where, login, signal) => github.reader(where).permission(login, signal),
         issue: (where, number, signal) => github.reader(where).issue(number, signal),
+        comment: (where, id, signal) => github.reader(where).comment(id, signal),
       },
       ownApp: { id: app.id, botUserId: app.botUserId },
       policies: records.runs?.policies ?? (await loadPolicySet(deps, settings, createCatalogue())),

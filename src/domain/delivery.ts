@@ -64,6 +64,8 @@ export const refusedCodes = [
   "approval_expired",
   "approval_closed",
   "approval_forbidden",
+  "approval_withdrawn",
+  "approval_unread",
 ] as const;
 
 /** What a command that starts nothing is answered with. */

@@ -74,6 +74,8 @@ export type GithubReader = {
   pullRequestsByHead(branch: string, signal: AbortSignal): Promise<Listed<PullRequestFacts>>;
   /** Of an issue or pull request, oldest first; `sinceIso` limits to those edited since. */
   comments(number: number, sinceIso: string | null, signal: AbortSignal): Promise<Listed<CommentFacts>>;
+  /** Of an issue or the conversation of a pull request; null where there is none. */
+  comment(id: number, signal: AbortSignal): Promise<CommentFacts | null>;
   checkRuns(sha: string, signal: AbortSignal): Promise<Listed<CheckRunFacts>>;
   reactions(target: ReactionTarget, signal: AbortSignal): Promise<Listed<ReactionFacts>>;
 };

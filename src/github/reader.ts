@@ -136,6 +136,7 @@ export function createReader({ ask, read, list }: ReturnType<typeof createRead>,
         z.array(shapes.Comment),
         signal,
       ),
+    comment: (id, signal) => orNull(read("/issues/comments/{comment_id}", { comment_id: id }, shapes.Comment, signal)),
     checkRuns: (sha, signal) => list("/commits/{ref}/check-runs", { ref: sha, filter: "all" }, CheckRuns, signal),
     reactions: (target, signal) => {
       const { path, parameters } = reactionsOf(target);

@@ -80,7 +80,7 @@ async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, s
     case "stop":
       return acceptStopCommand(deps, delivery, ask);
     case "approval":
-      return acceptAnswer(deps, delivery, { ask, wants, authority });
+      return acceptAnswer(deps, delivery, { ask, wants, authority }, signal);
     case "run":
       return acceptRun(deps, { delivery, ask, verb: wants.verb, permission: authority.permission }, signal);
     default:
@@ -88,10 +88,15 @@ async function acceptAsk(deps: AcceptDeps, delivery: SignedDelivery, ask: Ask, s
   }
 }
 
-function acceptAnswer(deps: AcceptDeps, delivery: SignedDelivery, answer: WrittenAnswer): Promise<Outcome> {
+function acceptAnswer(
+  deps: AcceptDeps,
+  delivery: SignedDelivery,
+  answer: WrittenAnswer,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const { ask } = answer;
   return recordOrKnown(deps, delivery, ask, async () => {
-    const taken = await takeAnswer(deps, delivery, answer);
+    const taken = await takeAnswer(deps, delivery, answer, signal);
     if (taken.kind === "taken") return taken.outcome;
     return tell(deps, delivery, ask, { result: "refused", code: taken.code });
   });

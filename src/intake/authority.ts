@@ -43,7 +43,7 @@ function judge(answer: Awaited<ReturnType<AcceptDeps["github"]["permission"]>>, 
 }
 
 /** A door that doesn't heed its signal must not hold a delivery. */
-function orAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export function orAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((done, fail) => {
     const abort = (): void => fail(signal.reason);
     if (signal.aborted) abort();

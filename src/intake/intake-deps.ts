@@ -6,7 +6,7 @@ import type { Queue, Store } from "../store/index.ts";
 /** Where on GitHub; everything by numeric id (SEC-113). */
 export type Place = { readonly installationId: number; readonly repositoryId: number };
 
-/** The two questions that intake asks of GitHub. Both fail with a `CountersignError`. */
+/** The questions that intake asks of GitHub. Each fails with a `CountersignError`. */
 export type AskGithub = {
   /**
    * SEC-31: `permission` as the API calls it, the id of the user that the answer is about, and GitHub's name for the request that
@@ -23,6 +23,8 @@ export type AskGithub = {
     number: number,
     signal: AbortSignal,
   ): Promise<{ readonly isOpen: boolean; readonly labels: readonly string[] }>;
+  /** Asked only about a yes, which its writer may have taken back since; null where the comment is gone. */
+  comment(place: Place, commentId: number, signal: AbortSignal): Promise<{ readonly body: string } | null>;
 };
 
 /** How long things may take, in milliseconds. */

@@ -4,7 +4,8 @@ import { readActionEntries } from "../ledger/index.ts";
 import { approvalRequest } from "../policy/index.ts";
 import { repositoryPoliciesOf, wakeRun } from "../run/index.ts";
 import type { Transaction } from "../store/index.ts";
-import type { Authority } from "./authority.ts";
+import { type Authority, orAborted } from "./authority.ts";
+import { findCommand } from "./commands.ts";
 import type { AcceptDeps } from "./intake-deps.ts";
 import type { Ask, SignedDelivery, Wants } from "./reading.ts";
 import { claimDelivery, KnownDelivery, type Outcome } from "./record-delivery.ts";
@@ -23,7 +24,7 @@ export type Taken =
       readonly kind: "refused";
       readonly code: Extract<
         DeliveryCode,
-        `approval_${"unknown" | "foreign" | "answered" | "expired" | "closed" | "forbidden"}`
+        `approval_${"unknown" | "foreign" | "answered" | "expired" | "closed" | "forbidden" | "withdrawn" | "unread"}`
       >;
     };
 
@@ -34,9 +35,14 @@ class RunClosed extends Error {}
 
 /**
  * Takes a person's answer to a question that waits on GitHub: once, for an open question of this very issue, before its time is over,
- * and where the policy, the repository's own included, lets this person answer. Throws `KnownDelivery` and what makes the answer impossible to record.
+ * and where the policy, the repository's own included, lets this person answer; a yes only while its comment stands. Throws `KnownDelivery` and what makes the answer impossible to record.
  */
-export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, answer: WrittenAnswer): Promise<Taken> {
+export async function takeAnswer(
+  deps: AcceptDeps,
+  delivery: SignedDelivery,
+  answer: WrittenAnswer,
+  signal: AbortSignal,
+): Promise<Taken> {
   const found = await findQuestion(deps, answer.ask, answer.wants.id);
   if (found.kind !== "open") return refused(found.code);
   const { question } = found;
@@ -45,6 +51,8 @@ export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, ans
   const repository = await repositoryPoliciesOf(deps, question.run.runId);
   const decision = deps.policies.authorize([requestOf({ ...found, risk }, approver)], repository);
   if (decision.effect !== "allow") return refused("approval_forbidden");
+  const doubt = answer.wants.verb === "approve" ? await doubtOf(deps, answer, signal) : null;
+  if (doubt !== null) return refused(doubt);
   const kind = answer.wants.verb === "approve" ? "granted" : "refused";
   const outcome = { result: "answered", code: `approval_${kind}`, runId: question.run.runId } as const;
   const { deliveryId } = delivery;
@@ -65,6 +73,25 @@ export async function takeAnswer(deps: AcceptDeps, delivery: SignedDelivery, ans
     return refused(now.code);
   }
   return { kind: "taken", outcome };
+}
+
+/**
+ * A delivery may come long after its comment: what was deleted, or now says something else, is no yes, nor is what GitHub does not
+ * tell of. A no needs no second look: it lets nothing happen.
+ */
+async function doubtOf(
+  { github }: AcceptDeps,
+  { ask, wants }: WrittenAnswer,
+  signal: AbortSignal,
+): Promise<"approval_withdrawn" | "approval_unread" | null> {
+  if (ask.commentId === null) return "approval_withdrawn";
+  const place = { installationId: ask.installationId, repositoryId: ask.repository.id };
+  const read = github.comment(place, ask.commentId, signal);
+  const comment = await orAborted(read, signal).catch(() => "unread" as const);
+  if (comment === "unread") return "approval_unread";
+  const now = findCommand(comment?.body ?? "");
+  const stands = now.kind === "command" && now.verb === wants.verb && now.id === wants.id;
+  return stands ? null : "approval_withdrawn";
 }
 
 type Found =

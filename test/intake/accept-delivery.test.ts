@@ -208,6 +208,7 @@ describe("who may not write (AT-6, AT-8, SEC-31, SEC-32)", () => {
     return {
       permission: async () => ({ permission, userId, requestId: null }),
       issue: async () => ({ isOpen: true, labels: [] }),
+      comment: async () => null,
     };
   }
 

@@ -44,6 +44,7 @@ export function intakeDeps(store: Store, held: TestLedger, ledger: Ledger = held
     github: {
       permission: async () => ({ permission: "write", userId: writer.id, requestId: null }),
       issue: async () => ({ isOpen: true, labels: ["countersign"] }),
+      comment: async (_place, id) => standing.get(id) ?? null,
     },
     ownApp,
     policies,
@@ -139,11 +140,18 @@ export const labelled = ({ issue, repository, sender, label }: Changes = {}) => 
   sender: { ...writer, ...sender },
 });
 
-export const commented = (body: string, { issue, repository, sender, comment }: Changes = {}) => ({
-  action: "created",
-  comment: { id: freshNumber(), body, created_at: at, performed_via_github_app: null, ...comment },
-  issue: anIssue(issue),
-  repository: aRepository(repository),
-  installation,
-  sender: { ...writer, ...sender },
-});
+/** The comments as GitHub has them: as they were delivered. */
+const standing = new Map<number, { readonly body: string }>();
+
+export const commented = (body: string, { issue, repository, sender, comment }: Changes = {}) => {
+  const written = { id: freshNumber(), body, created_at: at, performed_via_github_app: null, ...comment };
+  standing.set(written.id, written);
+  return {
+    action: "created",
+    comment: written,
+    issue: anIssue(issue),
+    repository: aRepository(repository),
+    installation,
+    sender: { ...writer, ...sender },
+  };
+};

@@ -66,6 +66,14 @@ const told: Partial<Readonly<Record<DeliveryCode, Told>>> = {
     cause: "the policy of this Countersign does not let you answer it",
     remedy: "let another person who may write answer",
   },
+  approval_withdrawn: {
+    cause: "the comment with the answer was deleted or changed before it could be taken",
+    remedy: "write the command anew where you still want it",
+  },
+  approval_unread: {
+    cause: "GitHub could not be asked whether the comment with the answer still stands",
+    remedy: "write the command again later",
+  },
   command_unknown: { cause: "that is no command", remedy: "see the commands below" },
   command_unreadable: { cause: "the comment is too long to find the command in it", remedy: "write it alone" },
   command_later: { cause: "that command is not there yet", remedy: "see the commands below" },

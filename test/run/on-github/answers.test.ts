@@ -18,6 +18,8 @@ let gateway: TestGateway;
 let intakes: readonly TestIntake[] = [];
 /** What GitHub and the policy say while an answer is taken. */
 let permission: IntakeDeps["github"]["permission"];
+/** In place of what GitHub has of a comment. */
+let readComment: IntakeDeps["github"]["comment"] | null = null;
 let authorizeAnswer: IntakeDeps["policies"]["authorize"];
 beforeAll(async () => {
   gateway = await openTestGateway();
@@ -25,7 +27,11 @@ beforeAll(async () => {
   authorizeAnswer = deps.policies.authorize;
   const shared: IntakeDeps = {
     ...deps,
-    github: { ...deps.github, permission: (...asked) => permission(...asked) },
+    github: {
+      ...deps.github,
+      permission: (...asked) => permission(...asked),
+      comment: (...asked) => (readComment ?? deps.github.comment)(...asked),
+    },
     policies: { ...deps.policies, authorize: (...asked) => authorizeAnswer(...asked) },
   };
   const otherLedger = await gateway.log.open(gateway.store);
@@ -349,6 +355,25 @@ describe("an answer by comment", () => {
     expect([read["code"], unknown["code"]]).toEqual(["permission_missing", "permission_unknown"]);
     expect(await world.answer(yes)).toMatchObject({ code: "approval_granted" });
   });
+
+  it.each([
+    ["deleted", () => Promise.resolve(null), "approval_withdrawn"],
+    ["edited", () => Promise.resolve({ body: "rather not" }), "approval_withdrawn"],
+    ["not told of", () => Promise.reject(new CountersignError("GITHUB_UNAVAILABLE", "no answer")), "approval_unread"],
+  ] as const)(
+    "is no yes where its comment is %s by the time that it arrives, and may be a no",
+    async (_what, read, code) => {
+      const world = await openWorld();
+      readComment = read;
+      try {
+        expect(await world.answer(yes)).toMatchObject({ result: "refused", code });
+        expect(await world.seen()).toEqual({ state: "pending", effects: 0 });
+        expect(await world.answer(no)).toMatchObject({ code: "approval_refused" });
+      } finally {
+        readComment = null;
+      }
+    },
+  );
 
   it("is itself put to the policy, and one that it denies changes nothing (AUD-37)", async () => {
     const world = await openWorld();
